@@ -1,0 +1,159 @@
+import type { Attempt, Exchange, IncompleteReason } from '../model/exchange.ts';
+import type { LogEntry } from '../model/log-entry.ts';
+import type { Profile, Reporter } from '../model/reporter.ts';
+
+/** All entries of one key on one stream, in any order, doubles and mirrors already gone. */
+export interface Parts {
+  profile: Profile;
+  reporter: Reporter;
+  key: string;
+  /** `downstream_end` entries: one, and one more for each internal redirect. */
+  ends: readonly LogEntry[];
+  /** `upstream_end` entries. */
+  tries: readonly LogEntry[];
+  /** Why the parts are not whole, where that is already known. */
+  incomplete: IncompleteReason | undefined;
+}
+
+/** Envoy 1.40 writes two ends with one key for a followed redirect. test/e2e/flags.test.ts. */
+export function isRedirect(end: LogEntry): boolean {
+  return end.codeDetails === 'internal_redirect';
+}
+
+/** One exchange from its parts; the order of the parts does not matter. */
+export function buildExchange(parts: Parts): Exchange {
+  const ends = parts.ends.toSorted(byTime);
+  const last = ends.findLast((end) => !isRedirect(end));
+  const first = ends[0];
+  const tries = parts.tries.toSorted(byTime);
+  const attempts = tries
+    .flatMap((entry) => toAttempt(entry))
+    .map((attempt, index) => ({ ...attempt, number: index + 1 }));
+  const startMs = first?.startMs ?? attempts[0]?.startMs ?? 0;
+  const described = last ?? tries[0];
+  const tags = described?.tags;
+  return {
+    profile: parts.profile,
+    reporter: parts.reporter,
+    key: parts.key,
+    cluster: last?.cluster ?? attempts.at(-1)?.cluster,
+    route: described?.route,
+    startMs,
+    durationMs: last === undefined ? undefined : spanOf(last, startMs),
+    method: described?.method,
+    scheme: described?.scheme,
+    authority: first?.authority ?? described?.authority,
+    path: first?.path ?? described?.path,
+    protocol: described?.protocol,
+    requestId: described?.requestId,
+    isGrpc: isGrpc(tags?.contentType),
+    code: last?.code,
+    codeDetails: last?.codeDetails,
+    grpcStatus: tags?.grpcStatus,
+    flags: last?.flags ?? [],
+    attempts,
+    delivered: last === undefined ? undefined : deliveredBy(last, attempts),
+    attemptCount: countOf(ends),
+    redirects: ends.filter(isRedirect).length,
+    bytesSent: last?.bytesSent ?? 0,
+    bytesReceived: last?.bytesReceived ?? 0,
+    incomplete: parts.incomplete ?? missing(ends, tries),
+    traceparent: tags?.traceparent,
+    envoyTraceId: tags?.envoyTraceId,
+    envoySpanId: tags?.envoySpanId,
+    injected: tags?.injected,
+  };
+}
+
+/** A total order, so that any arrival order gives the same numbering. */
+function byTime(a: LogEntry, b: LogEntry): number {
+  return (
+    (a.startMs ?? 0) - (b.startMs ?? 0) ||
+    (a.durationMs ?? 0) - (b.durationMs ?? 0) ||
+    compareText(fingerprint(a), fingerprint(b))
+  );
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** Two entries with the same fingerprint are one entry that came twice. */
+export function fingerprint(entry: LogEntry): string {
+  return [
+    entry.type,
+    entry.startMs,
+    entry.durationMs,
+    entry.upstream?.text,
+    entry.tags.connectionId,
+    entry.code,
+    entry.codeDetails,
+    entry.flags.join(),
+  ].join('|');
+}
+
+function toAttempt(entry: LogEntry): Attempt[] {
+  if (entry.upstream === undefined || entry.startMs === undefined) return [];
+  return [
+    {
+      number: 0,
+      startMs: entry.startMs,
+      durationMs: entry.durationMs,
+      firstUpstreamTxMs: entry.firstUpstreamTxMs,
+      firstUpstreamRxMs: entry.firstUpstreamRxMs,
+      peer: entry.upstream,
+      cluster: entry.cluster,
+      flags: entry.flags,
+      code: entry.code,
+      grpcStatus: entry.tags.grpcStatus,
+      transportFailure: entry.transportFailure,
+      connectionId: entry.tags.connectionId,
+      connectionAgeMs: entry.tags.connectionAgeMs,
+      bytesSent: entry.bytesSent,
+      bytesReceived: entry.bytesReceived,
+    },
+  ];
+}
+
+function spanOf(last: LogEntry, startMs: number): number | undefined {
+  if (last.durationMs === undefined || last.startMs === undefined) return undefined;
+  return last.startMs + last.durationMs - startMs;
+}
+
+/** gRPC-Web carries its status in the body, where no log sees it: it is judged as HTTP. */
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/grpc(?:[+;]|$)/.test(contentType);
+}
+
+/** Details under which the client got (the beginning of) an attempt's response; under any other the reply was Envoy's own. */
+const fromUpstream =
+  /^(?:via_upstream|upstream_reset_after_response_started|downstream_|http[123]\.|stream_idle_timeout|max_duration|response_payload)/;
+
+/** The downstream entry names the peer and the connection of the last attempt, also for Envoy's own replies: its details tell them apart. */
+function deliveredBy(end: LogEntry, attempts: readonly Attempt[]): number | undefined {
+  if (end.code === undefined || !fromUpstream.test(end.codeDetails ?? 'via_upstream')) return undefined;
+  const withCode = (attempt: Attempt) => attempt.code === end.code;
+  const onPeer = (attempt: Attempt) => attempt.peer.text === end.upstream?.text;
+  const onConnection = (attempt: Attempt) => attempt.connectionId === end.tags.connectionId;
+  const exact = attempts.findLastIndex((attempt) => withCode(attempt) && onPeer(attempt) && onConnection(attempt));
+  if (exact >= 0) return exact;
+  const near = attempts.findLastIndex((attempt) => withCode(attempt) && onPeer(attempt));
+  return near >= 0 ? near : undefined;
+}
+
+function countOf(ends: readonly LogEntry[]): number | undefined {
+  const counts = ends.flatMap((end) => end.attemptCount ?? []);
+  return counts.length === 0 ? undefined : counts.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * Envoy counts a try that found no host (503, ejected, then UH: count 2, one entry), so one entry less is
+ * explained by UH or NC at the end. Envoy 1.40, test/e2e/flags.test.ts.
+ */
+function missing(ends: readonly LogEntry[], tries: readonly LogEntry[]): IncompleteReason | undefined {
+  const count = countOf(ends);
+  if (count === undefined) return undefined;
+  const hostless = ends.filter((end) => end.flags.some((flag) => flag === 'UH' || flag === 'NC')).length;
+  return tries.length + hostless < count ? 'attempts_missing' : undefined;
+}
