@@ -2,6 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    reporters: ['default', './test/support/skip-reporter.ts'],
+    // Two processes at a time: e2e tests start an Envoy each, and wait for real timeouts.
+    maxWorkers: 2,
     projects: [
       { test: { name: 'fast', include: ['test/{unit,property,golden}/**/*.test.ts'] } },
       {
@@ -10,7 +13,6 @@ export default defineConfig({
           include: ['test/{e2e,drill}/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
         },
       },
     ],
