@@ -54,6 +54,7 @@ export function buildExchange(parts: Parts): Exchange {
     attempts,
     delivered: last === undefined ? undefined : deliveredBy(last, attempts),
     attemptCount: countOf(ends),
+    attemptCountMismatch: disagrees(ends, tries),
     redirects: ends.filter(isRedirect).length,
     bytesSent: last?.bytesSent ?? 0,
     bytesReceived: last?.bytesReceived ?? 0,
@@ -153,7 +154,15 @@ function countOf(ends: readonly LogEntry[]): number | undefined {
  */
 function missing(ends: readonly LogEntry[], tries: readonly LogEntry[]): IncompleteReason | undefined {
   const count = countOf(ends);
-  if (count === undefined) return undefined;
-  const hostless = ends.filter((end) => end.flags.some((flag) => flag === 'UH' || flag === 'NC')).length;
-  return tries.length + hostless < count ? 'attempts_missing' : undefined;
+  return count !== undefined && tries.length + hostless(ends) < count ? 'attempts_missing' : undefined;
+}
+
+function hostless(ends: readonly LogEntry[]): number {
+  return ends.filter((end) => end.flags.some((flag) => flag === 'UH' || flag === 'NC')).length;
+}
+
+function disagrees(ends: readonly LogEntry[], tries: readonly LogEntry[]): boolean {
+  const counted = tries.length + hostless(ends);
+  const told = [countOf(ends), ends.at(-1)?.tags.attemptCountHeader];
+  return told.some((count) => count !== undefined && count !== counted);
 }

@@ -21,6 +21,9 @@ export interface UpstreamConnection {
   bytes: number;
 }
 
+/** A connection as one entry shows it. */
+export type ConnectionSeen = Omit<UpstreamConnection, 'requests' | 'bytes'>;
+
 /** How a connection left the table: its end was logged, it was quiet for too long, or the table or stream let go of it. */
 export type ConnectionEnd = 'closed' | 'quiet' | 'evicted' | 'stream_ended';
 
@@ -47,18 +50,20 @@ export class ConnectionTable {
     return this.#byId.size;
   }
 
-  /** A request, or bytes, used this connection. */
-  used(seen: Omit<UpstreamConnection, 'requests' | 'bytes'>, use: { requests: number; bytes: number }): void {
-    const id = idOf(seen.streamId, seen.connectionId);
-    const known = this.#byId.get(id);
-    this.#byId.delete(id);
-    this.#byId.set(id, {
-      ...seen,
-      openedMs: Math.min(seen.openedMs, known?.openedMs ?? seen.openedMs),
-      requests: (known?.requests ?? 0) + use.requests,
-      bytes: (known?.bytes ?? 0) + use.bytes,
-    });
-    if (this.#byId.size > this.#options.maxConnections) this.#evictOldest();
+  /** A request used this connection, and moved so many bytes. */
+  request(seen: ConnectionSeen, bytes: number): UpstreamConnection {
+    const known = this.#known(seen);
+    return this.#put({ ...seen, requests: (known?.requests ?? 0) + 1, bytes: (known?.bytes ?? 0) + bytes });
+  }
+
+  /** This connection has moved so many bytes since it was opened. */
+  bytesSoFar(seen: ConnectionSeen, bytes: number): UpstreamConnection {
+    return this.#put({ ...seen, requests: 0, bytes });
+  }
+
+  /** Bytes seen so far of a connection; absent: not seen before. */
+  knownBytes(seen: ConnectionSeen): number | undefined {
+    return this.#known(seen)?.bytes;
   }
 
   /** The end was logged. Unknown ids are ignored. */
@@ -83,6 +88,18 @@ export class ConnectionTable {
   /** All of them, longest unused first. */
   connections(): IterableIterator<UpstreamConnection> {
     return this.#byId.values();
+  }
+
+  #known(seen: ConnectionSeen): UpstreamConnection | undefined {
+    return this.#byId.get(idOf(seen.streamId, seen.connectionId));
+  }
+
+  #put(connection: UpstreamConnection): UpstreamConnection {
+    const id = idOf(connection.streamId, connection.connectionId);
+    this.#byId.delete(id);
+    this.#byId.set(id, connection);
+    if (this.#byId.size > this.#options.maxConnections) this.#evictOldest();
+    return connection;
   }
 
   #evictOldest(): void {

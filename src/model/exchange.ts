@@ -67,6 +67,8 @@ export interface Exchange {
   delivered: number | undefined;
   /** Envoy's own count over all legs; absent where it did not say. */
   attemptCount: number | undefined;
+  /** Envoy's count, or the attempt header, says otherwise than the entries. The entries decide. */
+  attemptCountMismatch: boolean;
   /** Internal redirects that were followed. */
   redirects: number;
   bytesSent: number;

@@ -1,0 +1,198 @@
+import { ClockOffset } from '../assemble/clock-offset.ts';
+import {
+  type ConnectionEnd,
+  ConnectionTable,
+  type ConnectionTableOptions,
+  type UpstreamConnection,
+} from '../assemble/connection-table.ts';
+import { type JoinEvent, Joiner, type JoinOptions } from '../assemble/joiner.ts';
+import { tcpConnection } from '../assemble/tcp.ts';
+import { judgeExchange } from '../judge/outcome.ts';
+import { judgePin } from '../judge/pin.ts';
+import type { StatusRule } from '../judge/success.ts';
+import { judgeTcpEnd } from '../judge/tcp.ts';
+import type { Attempt, Exchange } from '../model/exchange.ts';
+import type { LogEntry } from '../model/log-entry.ts';
+import type { Profile, Reporter } from '../model/reporter.ts';
+import type { TcpConnection } from '../model/tcp-connection.ts';
+import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
+import type { DiscoveryView } from '../model/view.ts';
+import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
+import { type ClockMapping, endedMs, openedMs } from './pin-facts.ts';
+
+/** A log stream as `ingress` knows it. */
+export interface RecordedStream {
+  id: number;
+  profile: Profile;
+  reporter: Reporter;
+}
+
+/** Where the recorder's findings go. */
+export interface RecorderSink {
+  exchange(judged: JudgedExchange): void;
+  tcpEnd(connection: TcpConnection, verdict: AttemptVerdict): void;
+  connectionEnd(connection: UpstreamConnection, how: ConnectionEnd, last: PinVerdict): void;
+  joinEvent(event: JoinEvent): void;
+  /** `x-envoy-attempt-count`, Envoy's attribute and the entries disagree; the entries decide. */
+  attemptCountMismatch(): void;
+  /** Bytes that went to and from an endpoint that had left. */
+  pinnedBytes(connection: UpstreamConnection, bytes: number): void;
+}
+
+export interface RecorderOptions {
+  join: JoinOptions;
+  connections: ConnectionTableOptions;
+  /** The status rule of a cluster and route. */
+  rule(cluster: string | undefined, route: string | undefined): StatusRule;
+  view(): DiscoveryView;
+  /** Traffic was seen on this cluster: discovery may begin to look. Cheap and never blocks. */
+  watch(cluster: string): void;
+  /** The reporter of one entry: a sidecar's inbound and outbound sides differ by cluster. */
+  reporterOf(base: Reporter, cluster: string | undefined): Reporter;
+  now(): number;
+}
+
+/** Entries in, judged exchanges out. One per process; streams share it and never each other's keys. */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #sink: RecorderSink;
+  readonly #joiner: Joiner;
+  readonly #connections: ConnectionTable;
+  readonly #clocks = new Map<number, ClockOffset>();
+
+  constructor(options: RecorderOptions, sink: RecorderSink) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#joiner = new Joiner(options.join, {
+      exchange: (exchange, streamId) => this.#judge(exchange, streamId),
+      count: (event) => sink.joinEvent(event),
+    });
+    this.#connections = new ConnectionTable(options.connections, (connection, how) =>
+      sink.connectionEnd(connection, how, judgeConnection(connection, options.view(), options.now())),
+    );
+  }
+
+  /** Open exchanges, for the self-metrics. */
+  get openExchanges(): number {
+    return this.#joiner.size;
+  }
+
+  opened(stream: RecordedStream): void {
+    this.#clocks.set(stream.id, new ClockOffset());
+  }
+
+  entries(stream: RecordedStream, entries: readonly LogEntry[], receivedMs: number): void {
+    for (const entry of entries) {
+      if (entry.startMs !== undefined && entry.durationMs !== undefined) {
+        this.#clocks.get(stream.id)?.observe(entry.startMs + entry.durationMs, receivedMs);
+      }
+      if (entry.cluster !== undefined) this.#options.watch(entry.cluster);
+      if (entry.layer === 'tcp') this.#tcp(stream, entry);
+      else this.#joiner.add(stream, entry, receivedMs);
+    }
+  }
+
+  closed(stream: RecordedStream): void {
+    this.#joiner.endStream(stream.id, this.#options.now());
+    this.#connections.endStream(stream.id);
+    this.#clocks.delete(stream.id);
+  }
+
+  /** To be called a few times a second. */
+  advance(): void {
+    const nowMs = this.#options.now();
+    this.#joiner.advance(nowMs);
+    this.#connections.advance(nowMs);
+  }
+
+  /** Gives out all that is still open, for a shutdown. */
+  flush(): void {
+    this.#joiner.flush();
+  }
+
+  /** Every connection in use, judged as of now. */
+  board(): BoardRow[] {
+    return pinBoard(this.#connections, this.#options.view(), this.#options.now());
+  }
+
+  #judge(exchange: Exchange, streamId: number): void {
+    const clock = this.#clock(streamId);
+    const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
+    const attempt = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
+    const pin = attempt && this.#pin(attempt, exchange, clock);
+    const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster, exchange.route), pin);
+    for (const used of exchange.attempts) this.#use(used, { ...exchange, reporter }, streamId, clock);
+    if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
+    this.#sink.exchange({ exchange: { ...exchange, reporter }, verdict });
+  }
+
+  /** The pin as it was when the attempt ended, by all that discovery knows by now. */
+  #pin(attempt: Attempt, exchange: Exchange, clock: ClockMapping): PinVerdict {
+    const cluster = attempt.cluster ?? exchange.cluster;
+    return judgePin({
+      view: cluster === undefined ? undefined : this.#options.view().cluster(cluster),
+      endpoint: attempt.peer,
+      connectionOpenedMs: openedMs(attempt, clock),
+      requestStartMs: exchange.startMs + clock.offsetMs,
+      nowMs: endedMs(attempt, clock),
+      clockUncertaintyMs: clock.uncertaintyMs,
+    });
+  }
+
+  #use(attempt: Attempt, exchange: Exchange, streamId: number, clock: ClockMapping): void {
+    const cluster = attempt.cluster ?? exchange.cluster;
+    const opened = openedMs(attempt, clock);
+    if (attempt.connectionId === undefined || opened === undefined || cluster === undefined) return;
+    const connection = {
+      streamId,
+      reporter: exchange.reporter,
+      layer: 'http' as const,
+      cluster,
+      peer: attempt.peer,
+      connectionId: attempt.connectionId,
+      openedMs: opened,
+      requestStartMs: attempt.startMs + clock.offsetMs,
+      lastUsedMs: endedMs(attempt, clock),
+      clockUncertaintyMs: clock.uncertaintyMs,
+    };
+    const bytes = attempt.bytesSent + attempt.bytesReceived;
+    this.#pinned(this.#connections.request(connection, bytes), bytes);
+    if (attempt.flags.includes('UC')) this.#connections.closed(streamId, attempt.connectionId);
+  }
+
+  #tcp(stream: RecordedStream, entry: LogEntry): void {
+    const connection = tcpConnection(stream, entry, this.#options.reporterOf(stream.reporter, entry.cluster));
+    if (connection === undefined) return;
+    if (connection.phase === 'ended') this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
+    const { cluster, peer, connectionId, durationMs } = connection;
+    if (cluster === undefined || peer === undefined || connectionId === undefined) return;
+    const clock = this.#clock(stream.id);
+    const openedAtMs = connection.startMs + clock.offsetMs;
+    const seen = {
+      streamId: stream.id,
+      reporter: connection.reporter,
+      layer: 'tcp' as const,
+      cluster,
+      peer,
+      connectionId,
+      openedMs: openedAtMs,
+      requestStartMs: undefined,
+      lastUsedMs: openedAtMs + (durationMs ?? 0),
+      clockUncertaintyMs: clock.uncertaintyMs,
+    };
+    const bytes = connection.bytesSent + connection.bytesReceived;
+    // What flowed before the first entry that we saw is nobody's: it may have flowed before the endpoint left.
+    const before = this.#connections.knownBytes(seen) ?? bytes;
+    this.#pinned(this.#connections.bytesSoFar(seen, bytes), bytes - before);
+    if (connection.phase === 'ended') this.#connections.closed(stream.id, connectionId);
+  }
+
+  #pinned(connection: UpstreamConnection, bytes: number): void {
+    const { pin } = judgeConnection(connection, this.#options.view(), this.#options.now());
+    if (pin === 'draining' || pin === 'stale' || pin === 'stale_view') this.#sink.pinnedBytes(connection, bytes);
+  }
+
+  #clock(streamId: number): ClockMapping {
+    return this.#clocks.get(streamId) ?? { offsetMs: 0, uncertaintyMs: 0 };
+  }
+}
