@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dieWithUs } from './cleanup.ts';
+import { EnvoyAdmin } from './envoy-admin.ts';
+import type { Bootstrap } from './envoy-config.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface EnvoyOptions {
+  /** Path of the binary. */
+  bin: string;
+  config: Bootstrap;
+  /** Worker threads. One by default: each worker has its own connection pools and log stream. */
+  concurrency?: number;
+  /** How long to wait for `/ready`, ms. */
+  readyTimeoutMs?: number;
+}
+
+export interface EnvoyProcess {
+  pid: number;
+  admin: EnvoyAdmin;
+  /** The port that a listener really has; throws for a listener that the config does not name. */
+  port(listener: string): number;
+  /** What Envoy wrote, its last 64 KiB. */
+  logs(): string;
+  /** SIGTERM, then SIGKILL after two seconds; resolves when it is gone. May be called twice. */
+  close(): Promise<void>;
+}
+
+const keptLogChars = 65_536;
+
+/** Starts a real Envoy and waits until it is ready. Throws with Envoy's own words when it does not come up. */
+export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
+  const dir = tempDir();
+  const configFile = path.join(dir.path, 'envoy.json');
+  const adminFile = path.join(dir.path, 'admin');
+  writeFileSync(configFile, JSON.stringify(options.config));
+  const child = spawn(
+    options.bin,
+    [
+      ...['--config-path', configFile, '--admin-address-path', adminFile],
+      ...['--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'],
+      ...['--use-dynamic-base-id', '--drain-time-s', '1', '--parent-shutdown-time-s', '2'],
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir.path },
+  );
+  dieWithUs(child);
+  const logs = keepLogs(child);
+  const close = async () => {
+    await stop(child);
+    dir.close();
+  };
+  try {
+    const admin = await ready(child, adminFile, options.readyTimeoutMs ?? 15_000);
+    const ports = await listenerPorts(admin);
+    return {
+      pid: child.pid as number,
+      admin,
+      port: (listener) => {
+        const port = ports.get(listener);
+        if (port === undefined) throw new Error(`no listener ${listener}; there are ${[...ports.keys()].join(', ')}`);
+        return port;
+      },
+      logs,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw new Error(`Envoy did not come up: ${(error as Error).message}\n${logs()}`, { cause: error });
+  }
+}
+
+function keepLogs(child: ChildProcess): () => string {
+  let kept = '';
+  const keep = (chunk: Buffer) => {
+    kept = (kept + chunk.toString()).slice(-keptLogChars);
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  return () => kept;
+}
+
+async function ready(child: ChildProcess, adminFile: string, timeoutMs: number): Promise<EnvoyAdmin> {
+  let failure: Error | undefined;
+  child.once('error', (error) => {
+    failure = error;
+  });
+  child.once('exit', (code, signal) => {
+    failure ??= new Error(`it ended with ${signal ?? `exit code ${code}`}`);
+  });
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline) {
+    if (failure) throw failure;
+    const admin = adminAt(adminFile);
+    if (admin && (await isReady(admin))) return admin;
+    await sleep(20);
+  }
+  throw new Error(`not ready after ${timeoutMs} ms`);
+}
+
+function adminAt(file: string): EnvoyAdmin | undefined {
+  if (!existsSync(file)) return undefined;
+  const port = Number(readFileSync(file, 'utf8').split(':').at(-1));
+  return port > 0 ? new EnvoyAdmin(port) : undefined;
+}
+
+async function isReady(admin: EnvoyAdmin): Promise<boolean> {
+  try {
+    await admin.get('/ready');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function listenerPorts(admin: EnvoyAdmin): Promise<Map<string, number>> {
+  const answer = await admin.json<{
+    listener_statuses?: { name: string; local_address: { socket_address: { port_value: number } } }[];
+  }>('/listeners?format=json');
+  return new Map(
+    (answer.listener_statuses ?? []).map((status) => [status.name, status.local_address.socket_address.port_value]),
+  );
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const hard = setTimeout(() => child.kill('SIGKILL'), 2_000);
+  await gone;
+  clearTimeout(hard);
+}

@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import net from 'node:net';
+
+/** One raw TCP connection. */
+export interface TcpClient {
+  /** Sends and waits for as many bytes back as went out; throws when the connection breaks first. */
+  exchange(text: string): Promise<string>;
+  /** True once either side has closed it. */
+  closed(): boolean;
+  /** Ends it in order and waits until it is gone. */
+  close(): Promise<void>;
+}
+
+export async function tcpClient(port: number): Promise<TcpClient> {
+  const socket = net.connect({ host: '127.0.0.1', port });
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return {
+    async exchange(text) {
+      socket.write(text);
+      let answer = '';
+      while (answer.length < text.length) {
+        if (socket.destroyed || socket.readableEnded) throw new Error('the connection broke');
+        const chunk: Buffer | null = socket.read();
+        if (chunk) answer += chunk.toString();
+        else await Promise.race([once(socket, 'readable'), once(socket, 'close')]);
+      }
+      return answer;
+    },
+    closed: () => socket.destroyed || socket.readableEnded,
+    async close() {
+      if (socket.closed) return;
+      const gone = once(socket, 'close');
+      socket.end();
+      socket.resume();
+      await gone;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import net from 'node:net';
+
+/** A TCP server that sends back what it gets and counts, on one IP. */
+export interface TcpEcho {
+  ip: string;
+  port: number;
+  /** Bytes received since the start. */
+  bytes(): number;
+  openConnections(): number;
+  /** Breaks every open connection. */
+  cycle(): void;
+  close(): Promise<void>;
+}
+
+export async function startTcpEcho(ip: string, port = 0): Promise<TcpEcho> {
+  const sockets = new Set<net.Socket>();
+  let bytes = 0;
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      socket.write(chunk);
+    });
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen({ host: ip, port, exclusive: true });
+  await once(server, 'listening');
+  const cycle = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    ip,
+    port: (server.address() as net.AddressInfo).port,
+    bytes: () => bytes,
+    openConnections: () => sockets.size,
+    cycle,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      cycle();
+      await closed;
+    },
+  };
+}
