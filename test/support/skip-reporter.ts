@@ -2,10 +2,17 @@ import type { Reporter, TestModule } from 'vitest/node';
 
 /** Ends a run with one line `skipped: REASON: TEST` for each test that did not run, and how many these are. */
 export default class SkipReporter implements Reporter {
+  readonly #print: (line: string) => void;
+
+  /** Vitest passes the options that its configuration names, here none. */
+  constructor({ print = console.log }: { print?: (line: string) => void } = {}) {
+    this.#print = print;
+  }
+
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lines = skippedTests(modules);
-    for (const line of lines) console.log(`skipped: ${line}`);
-    if (lines.length > 0) console.log(`${lines.length} skipped`);
+    for (const line of lines) this.#print(`skipped: ${line}`);
+    if (lines.length > 0) this.#print(`${lines.length} skipped`);
   }
 }
 
