@@ -1,7 +1,15 @@
 import type { Endpoint } from './endpoint.ts';
+import type { InjectedContext } from './log-entry.ts';
 import type { Profile, Reporter } from './reporter.ts';
 import type { ResponseFlag } from './response-flag.ts';
 import type { Pin } from './verdict.ts';
+
+/** What ext_proc tells at the request headers, which are sent in `inject` mode only. */
+export interface RequestFacts {
+  profile: Profile;
+  /** What the caller sent, valid or not. */
+  traceparent: string | undefined;
+}
 
 /** What ext_proc tells at the response headers, all of it about the last attempt. `undefined`: Envoy did not say. */
 export interface ResponseFacts {
@@ -26,6 +34,8 @@ export interface ResponseFacts {
   traceparent: string | undefined;
   /** What the client sent in `x-sidelight-debug`: compared with the configured secret. */
   debugSecret: string | undefined;
+  /** What the tagger put in at the request headers of the same request. */
+  injected: InjectedContext | undefined;
 }
 
 /** What the tagger writes into dynamic metadata `sidelight`, and into `x-sidelight-*` headers where asked for. */
