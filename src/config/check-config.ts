@@ -1,4 +1,4 @@
-import { type CheckOptions, checkYaml, type Problem } from '../lib/yaml-check.ts';
+import { type CheckOptions, checkYaml, formatProblem, type Problem } from '../lib/yaml-check.ts';
 import { nodeAt, typeInWords } from './describe.ts';
 import { type Config, configSchema } from './schema.ts';
 
@@ -32,16 +32,7 @@ export function checkConfig(text: string, overrides: ConfigOverrides = {}): Chec
   return checked.ok ? { ok: true, config: checked.value } : checked;
 }
 
-/** One line per problem: `line 4: join.lingerMs: found 2: expected whole number, …`. */
+/** One line per problem. */
 export function formatProblems(problems: readonly Problem[]): string {
-  return problems
-    .map(({ path, value, expected, line }) =>
-      [
-        ...(line === undefined ? [] : [`line ${line}`]),
-        ...(path === '' ? [] : [path]),
-        ...(value === undefined ? [] : [`found ${value}`]),
-        `expected ${expected}`,
-      ].join(': '),
-    )
-    .join('\n');
+  return problems.map(formatProblem).join('\n');
 }

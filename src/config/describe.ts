@@ -67,20 +67,12 @@ export function typeInWords(node: SchemaNode): string {
   if (node.kind !== undefined) return node.kind;
   if (node.anyOf) return node.anyOf.map(typeInWords).join(', or ');
   if (node.enum) return `one of ${node.enum.join(', ')}`;
-  switch (node.type) {
-    case 'integer':
-      return `whole number, ${node.minimum} to ${node.maximum}`;
-    case 'number':
-      return `number, ${node.minimum} to ${node.maximum}`;
-    case 'boolean':
-      return 'true or false';
-    case 'array':
-      return node.items?.properties ? 'list of mappings' : `list of ${node.items ? typeInWords(node.items) : 'values'}`;
-    case 'object':
-      return `mapping with ${Object.keys(node.properties ?? {}).join(', ')}`;
-    default:
-      return node.minLength === undefined ? 'text' : `text of ${node.minLength} to ${node.maxLength} characters`;
-  }
+  if (node.type === 'integer') return `whole number, ${node.minimum} to ${node.maximum}`;
+  if (node.type === 'number') return `number, ${node.minimum} to ${node.maximum}`;
+  if (node.type === 'boolean') return 'true or false';
+  if (node.type === 'array') return node.items?.properties ? 'list of mappings' : 'list';
+  if (node.properties) return `mapping with ${Object.keys(node.properties).join(', ')}`;
+  return node.minLength === undefined ? 'text' : `text of ${node.minLength} to ${node.maxLength} characters`;
 }
 
 /** The node at a path of a config; `undefined`: there is none. */

@@ -138,3 +138,13 @@ export function pathText(path: Path): string {
     .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`))
     .join('');
 }
+
+/** `line 4: join.lingerMs: found 2: expected a whole number, …` */
+export function formatProblem({ path, value, expected, line }: Problem): string {
+  return [
+    ...(line === undefined ? [] : [`line ${line}`]),
+    ...(path === '' ? [] : [path]),
+    ...(value === undefined ? [] : [`found ${value}`]),
+    `expected ${expected}`,
+  ].join(': ');
+}

@@ -14,15 +14,18 @@ export interface ClusterView {
   lastAnswerMs: number | undefined;
   /** A view whose last good answer is older than this is stale: every verdict is `unknown`. */
   staleAfterMs: number;
-  /** How long after it left an endpoint is only `draining`. */
+  /**
+   * How long after it left an endpoint is only `draining`. It belongs to the last change; as long as an earlier
+   * departure is inside a longer grace, that longer one holds.
+   */
   graceMs: number;
-  /** False: the source does not see what the proxy sees, so it can confirm `current` and no more. */
+  /** False: the source does not see what the proxy sees, so every verdict is `unknown`. */
   sameAsProxy: boolean;
-  /** IP, or `ip:port` where the source names ports → listed since. */
+  /** IP, or `ip:port` where the source names ports (`[v6]:port`), in the canonical form → listed since. */
   listed: ReadonlyMap<string, number>;
   /** Those that were listed and left → when. Bounded, oldest out. */
   left: ReadonlyMap<string, number>;
-  /** How many endpoints left so far; the reader counts the changes. */
+  /** How many endpoints came and went so far, the first answer not counted; the reader counts the differences. */
   changes: { added: number; removed: number };
   /** The last failure, in words; absent after a good answer. */
   lastError: string | undefined;

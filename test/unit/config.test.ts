@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkConfig, formatProblems } from '../../src/config/check-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { SidelightError } from '../../src/lib/errors.ts';
 
 function configOf(text: string, overrides = {}) {
   const checked = checkConfig(text, overrides);
@@ -144,10 +143,7 @@ function bomb(): string {
 }
 
 test('a file that cannot be read is config_unreadable, and its cause is kept', () => {
-  expect(() => loadConfig('/nonexistent/sidelight.yaml')).toThrow(SidelightError);
-  try {
-    loadConfig('/nonexistent/sidelight.yaml');
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'config_unreadable', cause: { code: 'ENOENT' } });
-  }
+  expect(() => loadConfig('/nonexistent/sidelight.yaml')).toThrow(
+    expect.objectContaining({ code: 'config_unreadable', cause: expect.objectContaining({ code: 'ENOENT' }) }),
+  );
 });

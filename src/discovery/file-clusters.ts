@@ -1,0 +1,89 @@
+import type { Clock } from '../lib/clock.ts';
+import type { SidelightError } from '../lib/errors.ts';
+import type { ClusterView } from '../model/view.ts';
+import { clusterView } from './cluster-view.ts';
+import { FileSource } from './file-source.ts';
+import { derivedGraceMs } from './grace.ts';
+import { fail, type Knowledge, learn, nothingKnown } from './knowledge.ts';
+
+export interface FileClustersOptions {
+  path: string;
+  pollMs: number;
+  /** From the moment the file became bad, ms; as long as it is good it is true. */
+  staleAfterMs: number;
+  maxLeftPerCluster: number;
+  rule(cluster: string): { graceMs: number | undefined };
+  now: Clock;
+  onChange(change: {
+    cluster: string;
+    source: 'file';
+    added: readonly string[];
+    removed: readonly string[];
+    atMs: number;
+  }): void;
+  onError(error: SidelightError): void;
+}
+
+/** The clusters that a file names. One that it no longer names is no longer covered by it. */
+export class FileClusters {
+  readonly #options: FileClustersOptions;
+  readonly #source: FileSource;
+  readonly #known = new Map<string, Knowledge>();
+  readonly #views = new Map<string, ClusterView>();
+
+  constructor(options: FileClustersOptions) {
+    this.#options = options;
+    this.#source = new FileSource({
+      path: options.path,
+      pollMs: options.pollMs,
+      now: options.now,
+      onGood: (clusters, atMs) => this.#good(clusters, atMs),
+      onBad: (error) => this.#bad(error),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#source.start();
+  }
+
+  stop(): void {
+    this.#source.stop();
+  }
+
+  view(cluster: string): ClusterView | undefined {
+    return this.#views.get(cluster);
+  }
+
+  views(): ClusterView[] {
+    return [...this.#views.values()];
+  }
+
+  #good(clusters: ReadonlyMap<string, readonly string[]>, atMs: number): void {
+    for (const cluster of this.#known.keys()) {
+      if (clusters.has(cluster)) continue;
+      this.#known.delete(cluster);
+      this.#views.delete(cluster);
+    }
+    for (const [cluster, endpoints] of clusters) this.#learn(cluster, endpoints, atMs);
+  }
+
+  #learn(cluster: string, endpoints: readonly string[], atMs: number): void {
+    const known = this.#known.get(cluster) ?? nothingKnown;
+    const graceMs = derivedGraceMs({ ttlMs: 0, refreshMs: 0, comebacks: known.comebacks, nowMs: atMs });
+    const { knowledge, added, removed } = learn(known, { endpoints, atMs, graceMs }, this.#options.maxLeftPerCluster);
+    this.#set(cluster, knowledge);
+    if (added.length + removed.length > 0) this.#options.onChange({ cluster, source: 'file', added, removed, atMs });
+  }
+
+  #bad(error: SidelightError): void {
+    for (const [cluster, knowledge] of this.#known) this.#set(cluster, fail(knowledge, error.message));
+    this.#options.onError(error);
+  }
+
+  #set(cluster: string, knowledge: Knowledge): void {
+    const { path, staleAfterMs } = this.#options;
+    this.#known.set(cluster, knowledge);
+    const settings = { staleAfterMs, sameAsProxy: true, graceMs: this.#options.rule(cluster).graceMs };
+    this.#views.set(cluster, clusterView({ cluster, source: 'file', subject: path }, knowledge, settings));
+  }
+}

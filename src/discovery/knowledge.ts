@@ -1,0 +1,112 @@
+/** What a source knows of one subject (a host name, a cluster in a file): the part of a view that clusters share. */
+export interface Knowledge {
+  /** The first and the last good answer, epoch ms; `undefined`: none yet. */
+  readonly firstAnswerMs: number | undefined;
+  readonly lastAnswerMs: number | undefined;
+  readonly listed: ReadonlyMap<string, number>;
+  /** In the order of leaving. */
+  readonly left: ReadonlyMap<string, number>;
+  /** See `ClusterView.graceMs`. */
+  readonly graceMs: number;
+  readonly changes: { readonly added: number; readonly removed: number };
+  readonly lastError: string | undefined;
+  /** The answers in which endpoints came back, oldest first. */
+  readonly comebacks: readonly Comeback[];
+}
+
+/** Endpoints that had left were in an answer again. */
+export interface Comeback {
+  atMs: number;
+  /** The longest that one of them was away. */
+  absentMs: number;
+}
+
+/** A good answer: exactly these endpoints. */
+export interface Answer {
+  endpoints: readonly string[];
+  atMs: number;
+  /** For those that leave by this answer. */
+  graceMs: number;
+}
+
+export interface Learned {
+  knowledge: Knowledge;
+  /** Both empty for the first answer: it is no change. */
+  added: readonly string[];
+  removed: readonly string[];
+}
+
+export const nothingKnown: Knowledge = {
+  firstAnswerMs: undefined,
+  lastAnswerMs: undefined,
+  listed: new Map(),
+  left: new Map(),
+  graceMs: 0,
+  changes: { added: 0, removed: 0 },
+  lastError: undefined,
+  comebacks: [],
+};
+
+/** Enough to know a rotation; more tells nothing new. */
+const maxComebacks = 16;
+
+/** What is known after a good answer. `maxLeft`: how many that left are remembered, the oldest forgotten first. */
+export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learned {
+  const { atMs } = answer;
+  const answered = new Set(answer.endpoints);
+  const added = [...answered].filter((endpoint) => !known.listed.has(endpoint));
+  const removed = [...known.listed.keys()].filter((endpoint) => !answered.has(endpoint));
+  const good = { ...known, firstAnswerMs: known.firstAnswerMs ?? atMs, lastAnswerMs: atMs, lastError: undefined };
+  if (added.length === 0 && removed.length === 0) return { knowledge: good, added, removed };
+  const listed = new Map([...answered].map((endpoint) => [endpoint, known.listed.get(endpoint) ?? atMs]));
+  const first = known.firstAnswerMs === undefined;
+  const knowledge = {
+    ...good,
+    listed,
+    left: leftAfter(known.left, added, removed, atMs, maxLeft),
+    graceMs: removed.length === 0 ? known.graceMs : graceAfter(known, answer),
+    changes: first
+      ? known.changes
+      : { added: known.changes.added + added.length, removed: known.changes.removed + removed.length },
+    comebacks: comebacksAfter(known, added, atMs),
+  };
+  return first ? { knowledge, added: [], removed: [] } : { knowledge, added, removed };
+}
+
+/** What is known after a failure: all that was known before. It grows stale by itself, it is never emptied. */
+export function fail(known: Knowledge, error: string): Knowledge {
+  return { ...known, lastError: error };
+}
+
+function leftAfter(
+  left: ReadonlyMap<string, number>,
+  added: readonly string[],
+  removed: readonly string[],
+  atMs: number,
+  maxLeft: number,
+): ReadonlyMap<string, number> {
+  const next = new Map(left);
+  for (const endpoint of added) next.delete(endpoint);
+  for (const endpoint of removed) next.set(endpoint, atMs);
+  for (const oldest of next.keys()) {
+    if (next.size <= maxLeft) break;
+    next.delete(oldest);
+  }
+  return next;
+}
+
+/** A grace never ends early because a later change had a shorter one. */
+function graceAfter(known: Knowledge, { atMs, graceMs }: Answer): number {
+  const lastDeparture = [...known.left.values()].at(-1);
+  const earlierHolds = lastDeparture !== undefined && atMs - lastDeparture < known.graceMs;
+  return earlierHolds ? Math.max(graceMs, known.graceMs) : graceMs;
+}
+
+function comebacksAfter(known: Knowledge, added: readonly string[], atMs: number): readonly Comeback[] {
+  const absences = added.flatMap((endpoint) => {
+    const leftAtMs = known.left.get(endpoint);
+    return leftAtMs === undefined ? [] : [atMs - leftAtMs];
+  });
+  if (absences.length === 0) return known.comebacks;
+  return [...known.comebacks, { atMs, absentMs: Math.max(...absences) }].slice(-maxComebacks);
+}

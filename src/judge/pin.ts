@@ -1,0 +1,71 @@
+import { ipWithPort } from '../lib/ip.ts';
+import type { Endpoint } from '../model/endpoint.ts';
+import type { Pin, PinUnknownReason, PinVerdict } from '../model/verdict.ts';
+import type { ClusterView } from '../model/view.ts';
+
+/** What is known of one request or connection. All times are epoch ms on our clock: the caller adds Envoy's offset. */
+export interface PinFacts {
+  /** `undefined`: no source covers the cluster. */
+  view: ClusterView | undefined;
+  endpoint: Endpoint;
+  /** When the upstream connection was established; `undefined`: Envoy did not say how old it is. */
+  connectionOpenedMs: number | undefined;
+  /** When the request began; `undefined` for a TCP connection, which is judged as of `nowMs`. */
+  requestStartMs: number | undefined;
+  /** As of when the judgement holds. */
+  nowMs: number;
+  /** How far the mapped times may be off, either way, ms. */
+  clockUncertaintyMs: number;
+}
+
+/** The pin of a request or connection. Total: whatever the facts, there is a verdict. The order is design.md's table. */
+export function judgePin(facts: PinFacts): PinVerdict {
+  const { view, endpoint } = facts;
+  if (view === undefined) return unknown(undefined, 'no_source');
+  const keys = keysOf(endpoint);
+  if (keys.length === 0) return unknown(view, 'no_address');
+  if (!view.sameAsProxy) return unknown(view, 'other_resolver');
+  if (view.firstAnswerMs === undefined || view.lastAnswerMs === undefined) return unknown(view, 'no_answer_yet');
+  if (facts.nowMs - view.lastAnswerMs > view.staleAfterMs) return unknown(view, 'source_stale');
+  if (keys.some((key) => view.listed.has(key))) return verdict(view, 'current', undefined);
+  const leftAtMs = latest(keys.map((key) => view.left.get(key)));
+  return leftAtMs === undefined ? judgeNeverListed(facts, view, view.firstAnswerMs) : judgeLeft(facts, view, leftAtMs);
+}
+
+function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: number): PinVerdict {
+  const { connectionOpenedMs, clockUncertaintyMs } = facts;
+  if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
+  const mayBeOlder = connectionOpenedMs - clockUncertaintyMs < firstAnswerMs;
+  return mayBeOlder ? unknown(view, 'older_than_view') : verdict(view, 'unlisted', undefined);
+}
+
+function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVerdict {
+  const { nowMs, requestStartMs = nowMs, connectionOpenedMs, clockUncertaintyMs } = facts;
+  // A request that began inside the grace was free to use the endpoint, however long it runs.
+  const usedAtMs = Math.min(nowMs, requestStartMs) - clockUncertaintyMs;
+  if (usedAtMs <= leftAtMs || usedAtMs - leftAtMs < view.graceMs) return verdict(view, 'draining', leftAtMs);
+  if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
+  if (clockUncertaintyMs > 0 && Math.abs(connectionOpenedMs - leftAtMs) <= clockUncertaintyMs) {
+    return verdict(view, 'draining', leftAtMs);
+  }
+  return verdict(view, connectionOpenedMs < leftAtMs ? 'stale' : 'stale_view', leftAtMs);
+}
+
+/** How a source may spell the endpoint; none for a pipe. Of an Envoy-internal address the inner one counts. */
+function keysOf({ ip, port }: Endpoint): string[] {
+  if (ip === undefined) return [];
+  return port === undefined ? [ip] : [ipWithPort(ip, port), ip];
+}
+
+function latest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function verdict(view: ClusterView, pin: Pin, leftAtMs: number | undefined): PinVerdict {
+  return { pin, reason: undefined, leftAtMs, source: view.source };
+}
+
+function unknown(view: ClusterView | undefined, reason: PinUnknownReason): PinVerdict {
+  return { pin: 'unknown', reason, leftAtMs: undefined, source: view?.source };
+}
