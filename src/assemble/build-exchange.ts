@@ -94,8 +94,13 @@ export function fingerprint(entry: LogEntry): string {
   ].join('|');
 }
 
+/** Envoy 1.40 names a host that the `max_requests` breaker kept it from, so UO without a connection reached nobody. */
+function reachedPeer(entry: LogEntry): boolean {
+  return entry.upstream !== undefined && !(entry.flags.includes('UO') && entry.tags.connectionId === undefined);
+}
+
 function toAttempt(entry: LogEntry): Attempt[] {
-  if (entry.upstream === undefined || entry.startMs === undefined) return [];
+  if (entry.upstream === undefined || entry.startMs === undefined || !reachedPeer(entry)) return [];
   return [
     {
       number: 0,
@@ -127,20 +132,24 @@ function isGrpc(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/grpc(?:[+;]|$)/.test(contentType);
 }
 
-/** Details under which the client got (the beginning of) an attempt's response; under any other the reply was Envoy's own. */
-const fromUpstream =
-  /^(?:via_upstream|upstream_reset_after_response_started|downstream_|http[123]\.|stream_idle_timeout|max_duration|response_payload)/;
+/** Details under which a response that an attempt had begun was cut on its way; under others than these and `via_upstream` the reply is Envoy's own. */
+const cutShort =
+  /^(?:upstream_reset_after_response_started|downstream_|http[123]\.|response_timeout|stream_idle_timeout|max_duration_timeout)/;
 
-/** The downstream entry names the peer and the connection of the last attempt, also for Envoy's own replies: its details tell them apart. */
+/**
+ * The downstream entry names the peer and the connection of the last attempt, also where the reply is Envoy's own, so
+ * only the details tell. A cut response is the last attempt's; Envoy's own reply has a code that this attempt has not.
+ */
 function deliveredBy(end: LogEntry, attempts: readonly Attempt[]): number | undefined {
-  if (end.code === undefined || !fromUpstream.test(end.codeDetails ?? 'via_upstream')) return undefined;
-  const withCode = (attempt: Attempt) => attempt.code === end.code;
-  const onPeer = (attempt: Attempt) => attempt.peer.text === end.upstream?.text;
-  const onConnection = (attempt: Attempt) => attempt.connectionId === end.tags.connectionId;
-  const exact = attempts.findLastIndex((attempt) => withCode(attempt) && onPeer(attempt) && onConnection(attempt));
-  if (exact >= 0) return exact;
-  const near = attempts.findLastIndex((attempt) => withCode(attempt) && onPeer(attempt));
-  return near >= 0 ? near : undefined;
+  if (end.code === undefined) return undefined;
+  if (cutShort.test(end.codeDetails ?? '')) {
+    return attempts.at(-1)?.code === end.code ? attempts.length - 1 : undefined;
+  }
+  if (end.codeDetails !== undefined && end.codeDetails !== 'via_upstream') return undefined;
+  const onPeer = (attempt: Attempt) => attempt.code === end.code && attempt.peer.text === end.upstream?.text;
+  const exact = attempts.findLastIndex((attempt) => onPeer(attempt) && attempt.connectionId === end.tags.connectionId);
+  const index = exact >= 0 ? exact : attempts.findLastIndex(onPeer);
+  return index >= 0 ? index : undefined;
 }
 
 function countOf(ends: readonly LogEntry[]): number | undefined {
@@ -161,8 +170,10 @@ function hostless(ends: readonly LogEntry[]): number {
   return ends.filter((end) => end.flags.some((flag) => flag === 'UH' || flag === 'NC')).length;
 }
 
+/** The attempt header begins anew with each leg of a redirect, so it is compared only without one. */
 function disagrees(ends: readonly LogEntry[], tries: readonly LogEntry[]): boolean {
   const counted = tries.length + hostless(ends);
-  const told = [countOf(ends), ends.at(-1)?.tags.attemptCountHeader];
+  const header = ends.length === 1 ? ends[0]?.tags.attemptCountHeader : undefined;
+  const told = [countOf(ends), header];
   return told.some((count) => count !== undefined && count !== counted);
 }

@@ -29,7 +29,8 @@ export function judgeAttempts(exchange: Exchange, rule: StatusRule): AttemptVerd
 function judgeAttempt(exchange: Exchange, attempt: Attempt, index: number, rule: StatusRule): AttemptVerdict {
   const failed = (): AttemptVerdict => ({ result: 'failed', cause: causeOf(attempt, exchange) });
   if (index === exchange.delivered) {
-    if (isAborted(exchange)) return statusFails(exchange, attempt, rule) ? failed() : clientCancelled;
+    // Its gRPC status, if any, is one that Envoy made up.
+    if (isAborted(exchange)) return (attempt.code ?? 0) >= rule.httpFailFrom ? failed() : clientCancelled;
     const whole = brokenPhase(exchange) === undefined;
     return whole && statusSucceeds(exchange, rule) ? ok : failed();
   }

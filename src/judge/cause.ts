@@ -14,12 +14,24 @@ const byFlag: readonly (readonly [ResponseFlag, Cause])[] = [
   ['LR', 'reset'],
 ];
 
-/** Why a failed attempt failed, from its own facts, else (no flag, no code) from the exchange's end. */
+/** Why a failed attempt failed: from its own facts, else (no flag, and no code that fails) from the exchange's end. */
 export function causeOf(attempt: Attempt, exchange: Exchange): Cause {
+  if (isRefusedStream(attempt, exchange)) return 'refused_stream';
   const own = causeFromFlags(attempt.flags, attempt.transportFailure, attempt.code);
   if (own !== undefined) return own;
-  if (attempt.code !== undefined) return causeFromStatus(attempt, exchange);
-  return causeFromEnd(exchange);
+  if (attempt.code !== undefined && attempt.code >= 500) return 'status_5xx';
+  const end = causeFromEnd(exchange);
+  if (attempt.code === undefined || (end !== 'unknown' && isLast(attempt, exchange))) return end;
+  return exchange.isGrpc && attempt.grpcStatus !== 0 ? 'grpc_status' : 'retriable_status';
+}
+
+function isLast(attempt: Attempt, exchange: Exchange): boolean {
+  return attempt === exchange.attempts.at(-1);
+}
+
+/** An attempt's entry says only UR; the details, which are about the last attempt, tell a refused stream from a reset. */
+function isRefusedStream(attempt: Attempt, exchange: Exchange): boolean {
+  return attempt.flags.includes('UR') && isLast(attempt, exchange) && (exchange.codeDetails ?? '').includes('refused');
 }
 
 /** What flags alone say; absent where they name no failure. `code`: the response status, absent where none came. */
@@ -35,24 +47,16 @@ export function causeFromFlags(
   return byFlag.find(([flag]) => flags.includes(flag))?.[1];
 }
 
-/** Envoy's words for it, with `_` for spaces in a log. test/fixtures/envoy-1.40. */
+/** A connect timeout has no reason in words, every other connect failure has (Envoy 1.40). test/fixtures/envoy-1.40. */
 function connectCause(transportFailure: string | undefined): Cause {
-  const words = (transportFailure ?? '').toLowerCase().replaceAll('_', ' ');
-  if (/tls|certificate|ssl|alert/.test(words)) return 'tls_failure';
-  if (/time(?:d )?out/.test(words)) return 'connect_timeout';
+  if (transportFailure === undefined) return 'connect_timeout';
+  if (/tls|ssl|certificate/i.test(transportFailure)) return 'tls_failure';
   return 'connect_failure';
-}
-
-function causeFromStatus(attempt: Attempt, exchange: Exchange): Cause {
-  if (attempt.code !== undefined && attempt.code >= 500) return 'status_5xx';
-  if (exchange.isGrpc && attempt.grpcStatus !== 0) return 'grpc_status';
-  return 'retriable_status';
 }
 
 function causeFromEnd(exchange: Exchange): Cause {
   const { codeDetails = '', flags } = exchange;
   if (codeDetails.startsWith('upstream_per_try_timeout')) return 'per_try_timeout';
-  if (flags.includes('UT') || codeDetails.startsWith('response_timeout')) return 'timeout';
-  if (codeDetails.includes('refused_stream')) return 'refused_stream';
+  if (flags.includes('UT') || codeDetails.includes('timeout')) return 'timeout';
   return causeFromFlags(flags, undefined, exchange.code) ?? 'unknown';
 }

@@ -31,13 +31,12 @@ export function statusSucceeds(
   return response.grpcStatus !== undefined && !rule.grpcFail.has(response.grpcStatus);
 }
 
-/**
- * Where the upstream broke the response, by flags and details; absent where nothing broke it.
- * The flags of a hedge's loser, or of a per-try timeout that a retry answered, do not reach the downstream entry,
- * with one exception: a hedge that wins after its own per-try timeout carries UT and still went out whole.
- */
+/** Details of a response that was cut, also where no flag says so: Envoy 1.40 sets none for `max_duration_timeout`. */
+const cutShort = /^(?:upstream_reset_after_response_started|response_timeout|stream_idle_timeout|max_duration_timeout)/;
+
+/** Where the upstream, or the wait for it, broke the response, by flags and details; absent where nothing did. */
 export function brokenPhase(exchange: Exchange): Phase | undefined {
-  if (exchange.codeDetails?.startsWith('upstream_reset_after_response_started')) return 'in_body';
-  if (!exchange.flags.some((flag) => brokenBy.has(flag))) return undefined;
+  const broken = exchange.flags.some((flag) => brokenBy.has(flag)) || cutShort.test(exchange.codeDetails ?? '');
+  if (!broken) return undefined;
   return exchange.delivered === undefined ? 'before_headers' : 'in_body';
 }

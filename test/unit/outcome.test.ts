@@ -17,6 +17,7 @@ const refused = {
   durationMs: 2,
   code: undefined,
   flags: ['UF'],
+  transportFailure: 'delayed connect error: Connection refused',
   tags: { connectionId: undefined },
 } as const;
 const grpc = { contentType: 'application/grpc' };
@@ -84,6 +85,15 @@ describe('row d: no attempt reached a peer', () => {
   it('is local by the gRPC status where Envoy answers a gRPC call with 200', () => {
     const end = downstreamEnd({ ...nowhere, codeDetails: 'no_healthy_upstream', flags: ['UH'], ...grpcOver(14) });
     expect(judge(end)).toMatchObject({ outcome: 'local', localResult: 'server_error' });
+  });
+  it('is local where the max_requests breaker kept Envoy from the host that the entry names', () => {
+    const end = downstreamEnd({
+      code: 503,
+      flags: ['UO'],
+      codeDetails: 'upstream_reset_before_response_started{overflow}',
+    });
+    const kept = upstreamEnd({ code: undefined, flags: ['UO'], tags: { connectionId: undefined } });
+    expect(judge(kept, end)).toMatchObject({ outcome: 'local', attempts: [] });
   });
   it('is local on a pool overflow, whose entry has no peer', () => {
     const end = downstreamEnd({
@@ -188,7 +198,8 @@ describe('row g: failure after retries', () => {
 
 describe('row h: failure', () => {
   it.each([
-    ['refused', { flags: ['UF'], transportFailure: 'delayed_connect_error:_Connection_refused' }, 'connect_failure'],
+    ['refused', { flags: ['UF'], transportFailure: 'delayed connect error: Connection refused' }, 'connect_failure'],
+    ['connect timeout', { flags: ['UF'] }, 'connect_timeout'],
     [
       'TLS',
       { flags: ['UF'], transportFailure: 'TLS_error:|268435581:SSL_routines:CERTIFICATE_VERIFY_FAILED' },
@@ -226,6 +237,24 @@ describe('row h: failure', () => {
       failedPhase: 'in_body',
       attempts: [{ result: 'failed', cause: 'protocol_error' }],
     });
+  });
+  it.each(['max_duration_timeout', 'response_timeout', 'stream_idle_timeout'])(
+    'is failed in the body: %s, no flag',
+    (codeDetails) => {
+      expect(judge(upstreamEnd(), downstreamEnd({ codeDetails }))).toMatchObject({
+        outcome: 'failed',
+        failedPhase: 'in_body',
+        cause: 'timeout',
+      });
+    },
+  );
+  it('tells a refused stream by the details of the end', () => {
+    const end = downstreamEnd({
+      code: 503,
+      flags: ['UR'],
+      codeDetails: 'upstream_reset_before_response_started{remote_refused_stream_reset}',
+    });
+    expect(judge(upstreamEnd({ code: undefined, flags: ['UR'] }), end).cause).toBe('refused_stream');
   });
   it('says that the breaker refused the retry', () => {
     const end = downstreamEnd({ code: 503, flags: ['UO'], codeDetails: 'via_upstream' });

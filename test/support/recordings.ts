@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { type JoinEvent, Joiner } from '../../src/assemble/joiner.ts';
+import { tcpConnection } from '../../src/assemble/tcp.ts';
+import { decodeLogMessage } from '../../src/decode/log-message.ts';
+import { judgeExchange } from '../../src/judge/outcome.ts';
+import { defaultStatusRule } from '../../src/judge/success.ts';
+import { judgeTcpEnd } from '../../src/judge/tcp.ts';
+import type { LogEntry } from '../../src/model/log-entry.ts';
+import type { AttemptVerdict, JudgedExchange } from '../../src/model/verdict.ts';
+import { reporter } from './entries.ts';
+
+const folder = new URL('../fixtures/envoy-1.40/', import.meta.url);
+const limits = { messageBytes: 1 << 22, tagsPerEntry: 64, headerBytes: 1 << 16, textBytes: 1024 };
+
+/** Names of all recorded cases. */
+export const recordedCases = readdirSync(folder).map((file) => file.replace(/\.json$/, ''));
+
+interface Recording {
+  client: { status?: number; error?: string }[];
+  messages: { stream: number; bytes: string }[];
+}
+
+/** Every entry of a recording, with the stream it came on. */
+export function recordedEntries(name: string): { stream: number; entry: LogEntry }[] {
+  const recording = JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8')) as Recording;
+  return recording.messages.flatMap(({ stream, bytes }) => {
+    const result = decodeLogMessage(Buffer.from(bytes, 'base64'), limits);
+    if (!result.ok) throw new Error(result.error.text);
+    return result.message.entries.map((entry) => ({ stream, entry }));
+  });
+}
+
+/** What becomes of a recording: joined, judged, and what the joiner counted. */
+export function judgeRecording(name: string) {
+  const judged: JudgedExchange[] = [];
+  const counts: Partial<Record<JoinEvent, number>> = {};
+  const tcp: AttemptVerdict[] = [];
+  const joiner = new Joiner(
+    { lingerMs: 1, maxWaitMs: 10, maxExchanges: 1000, maxAttempts: 64 },
+    {
+      exchange: (exchange) => judged.push({ exchange, verdict: judgeExchange(exchange, defaultStatusRule, undefined) }),
+      count: (event) => {
+        counts[event] = (counts[event] ?? 0) + 1;
+      },
+    },
+  );
+  for (const { stream, entry } of recordedEntries(name)) {
+    joiner.add({ id: stream, profile: 'observe', reporter }, entry, 0);
+    const connection = entry.layer === 'tcp' ? tcpConnection({ profile: 'observe' }, entry, reporter) : undefined;
+    if (connection?.phase === 'ended') tcp.push(judgeTcpEnd(connection));
+  }
+  joiner.advance(10);
+  return { judged, counts, tcp };
+}
