@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { type Families, noFamilies, readRound } from './dns-answer.ts';
 import type { DnsQuery } from './dns-query.ts';
-import { derivedGraceMs } from './grace.ts';
+import { dnsGrace } from './grace.ts';
 import { fail, type Knowledge, learn, nothingKnown } from './knowledge.ts';
 
 export interface DnsSourceOptions {
@@ -78,9 +78,8 @@ export class DnsSource {
     const { refreshMs, maxLeft } = this.#options;
     const atMs = this.#options.now();
     // What a proxy may still believe is the answer before this one, so its TTL counts too.
-    const believedMs = Math.max(host.ttlMs, ttlMs);
-    const graceMs = derivedGraceMs({ ttlMs: believedMs, refreshMs, comebacks: host.knowledge.comebacks, nowMs: atMs });
-    const learned = learn(host.knowledge, { endpoints: addresses, atMs, graceMs }, maxLeft);
+    const grace = dnsGrace(Math.max(host.ttlMs, ttlMs), refreshMs);
+    const learned = learn(host.knowledge, { endpoints: addresses, atMs, grace }, maxLeft);
     host.knowledge = learned.knowledge;
     host.ttlMs = ttlMs;
     this.#options.onKnowledge(host.name, learned.knowledge, learned.added, learned.removed);

@@ -3,7 +3,7 @@ import type { SidelightError } from '../lib/errors.ts';
 import type { ClusterView } from '../model/view.ts';
 import { clusterView } from './cluster-view.ts';
 import { FileSource } from './file-source.ts';
-import { derivedGraceMs } from './grace.ts';
+import { fileGrace } from './grace.ts';
 import { fail, type Knowledge, learn, nothingKnown } from './knowledge.ts';
 
 export interface FileClustersOptions {
@@ -69,8 +69,11 @@ export class FileClusters {
 
   #learn(cluster: string, endpoints: readonly string[], atMs: number): void {
     const known = this.#known.get(cluster) ?? nothingKnown;
-    const graceMs = derivedGraceMs({ ttlMs: 0, refreshMs: 0, comebacks: known.comebacks, nowMs: atMs });
-    const { knowledge, added, removed } = learn(known, { endpoints, atMs, graceMs }, this.#options.maxLeftPerCluster);
+    const { knowledge, added, removed } = learn(
+      known,
+      { endpoints, atMs, grace: fileGrace },
+      this.#options.maxLeftPerCluster,
+    );
     this.#set(cluster, knowledge);
     if (added.length + removed.length > 0) this.#options.onChange({ cluster, source: 'file', added, removed, atMs });
   }

@@ -1,3 +1,5 @@
+import type { Grace } from './grace.ts';
+
 /** What a source knows of one subject (a host name, a cluster in a file): the part of a view that clusters share. */
 export interface Knowledge {
   /** The first and the last good answer, epoch ms; `undefined`: none yet. */
@@ -10,15 +12,8 @@ export interface Knowledge {
   readonly graceMs: number;
   readonly changes: { readonly added: number; readonly removed: number };
   readonly lastError: string | undefined;
-  /** The answers in which endpoints came back, oldest first. */
-  readonly comebacks: readonly Comeback[];
-}
-
-/** Endpoints that had left were in an answer again. */
-export interface Comeback {
-  atMs: number;
-  /** The longest that one of them was away. */
-  absentMs: number;
+  /** When the last answers came that both added and removed endpoints, oldest first; two at most. */
+  readonly replacedAtMs: readonly number[];
 }
 
 /** A good answer: exactly these endpoints. */
@@ -26,7 +21,7 @@ export interface Answer {
   endpoints: readonly string[];
   atMs: number;
   /** For those that leave by this answer. */
-  graceMs: number;
+  grace: Grace;
 }
 
 export interface Learned {
@@ -44,11 +39,8 @@ export const nothingKnown: Knowledge = {
   graceMs: 0,
   changes: { added: 0, removed: 0 },
   lastError: undefined,
-  comebacks: [],
+  replacedAtMs: [],
 };
-
-/** Enough to know a rotation; more tells nothing new. */
-const maxComebacks = 16;
 
 /** What is known after a good answer. `maxLeft`: how many that left are remembered, the oldest forgotten first. */
 export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learned {
@@ -60,15 +52,17 @@ export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learne
   if (added.length === 0 && removed.length === 0) return { knowledge: good, added, removed };
   const listed = new Map([...answered].map((endpoint) => [endpoint, known.listed.get(endpoint) ?? atMs]));
   const first = known.firstAnswerMs === undefined;
+  const replaces = added.length > 0 && removed.length > 0;
+  const replacedAtMs = replaces ? [...known.replacedAtMs, atMs].slice(-2) : known.replacedAtMs;
   const knowledge = {
     ...good,
     listed,
     left: leftAfter(known.left, added, removed, atMs, maxLeft),
-    graceMs: removed.length === 0 ? known.graceMs : graceAfter(known, answer),
+    graceMs: removed.length === 0 ? known.graceMs : graceAfter(known, replacedAtMs, answer),
     changes: first
       ? known.changes
       : { added: known.changes.added + added.length, removed: known.changes.removed + removed.length },
-    comebacks: comebacksAfter(known, added, atMs),
+    replacedAtMs,
   };
   return first ? { knowledge, added: [], removed: [] } : { knowledge, added, removed };
 }
@@ -96,17 +90,14 @@ function leftAfter(
 }
 
 /** A grace never ends early because a later change had a shorter one. */
-function graceAfter(known: Knowledge, { atMs, graceMs }: Answer): number {
+function graceAfter(known: Knowledge, replacedAtMs: readonly number[], { atMs, grace }: Answer): number {
+  const graceMs = rotates(replacedAtMs, atMs, grace) ? grace.rotatingGraceMs : grace.graceMs;
   const lastDeparture = [...known.left.values()].at(-1);
   const earlierHolds = lastDeparture !== undefined && atMs - lastDeparture < known.graceMs;
   return earlierHolds ? Math.max(graceMs, known.graceMs) : graceMs;
 }
 
-function comebacksAfter(known: Knowledge, added: readonly string[], atMs: number): readonly Comeback[] {
-  const absences = added.flatMap((endpoint) => {
-    const leftAtMs = known.left.get(endpoint);
-    return leftAtMs === undefined ? [] : [atMs - leftAtMs];
-  });
-  if (absences.length === 0) return known.comebacks;
-  return [...known.comebacks, { atMs, absentMs: Math.max(...absences) }].slice(-maxComebacks);
+/** A flip replaces endpoints once. Twice within three graces is flapping, or a subset of many, another each time. */
+function rotates([first, second]: readonly number[], atMs: number, { graceMs }: Grace): boolean {
+  return first !== undefined && second !== undefined && atMs - first <= 3 * graceMs;
 }

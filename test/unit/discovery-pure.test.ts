@@ -1,0 +1,273 @@
+import { describe, expect, test } from 'vitest';
+import { hostOfCluster } from '../../src/discovery/cluster-host.ts';
+import { type FamilyAnswer, noFamilies, type Round, readRound } from '../../src/discovery/dns-answer.ts';
+import { parseEndpointsFile } from '../../src/discovery/endpoints-file.ts';
+import { dnsGrace, fileGrace } from '../../src/discovery/grace.ts';
+import { fail, learn, nothingKnown } from '../../src/discovery/knowledge.ts';
+import { parseIstioCluster } from '../../src/model/cluster-name.ts';
+
+describe('the name behind a cluster', () => {
+  test.each([
+    ['outbound|443||api.example.com', 'api.example.com'],
+    ['outbound|443|v2|API.example.com', 'api.example.com'],
+    ['outbound|80||pay.shop.svc.cluster.local', undefined],
+    ['outbound|80||pay.shop.svc', undefined],
+    ['outbound|80||pay.shop.svc.other.org', undefined],
+    ['outbound|80||printer.local', undefined],
+    ['outbound|443||*.example.com', undefined],
+    ['outbound|443||10.0.0.7', undefined],
+    ['inbound|8080||', undefined],
+    ['inbound-vip|80|http|api.example.com', undefined],
+    ['api.example.com', undefined],
+    ['outbound|443|api.example.com', undefined],
+  ])('%s: %s', (cluster, host) => {
+    expect(hostOfCluster(cluster)).toBe(host);
+  });
+
+  test('an Istio name has its parts', () => {
+    expect(parseIstioCluster('outbound|443|v2|api.example.com')).toEqual({
+      direction: 'outbound',
+      port: '443',
+      subset: 'v2',
+      fqdn: 'api.example.com',
+    });
+    expect(parseIstioCluster('inbound|8080||')).toEqual({
+      direction: 'inbound',
+      port: '8080',
+      subset: undefined,
+      fqdn: undefined,
+    });
+    expect(parseIstioCluster('a|b|c|d')).toBeUndefined();
+    expect(parseIstioCluster('outbound|1||a|b')).toBeUndefined();
+  });
+});
+
+describe('what a round of A and AAAA means', () => {
+  const none: FamilyAnswer = { kind: 'none', error: 'ENODATA' };
+  const failed: FamilyAnswer = { kind: 'failed', error: 'ESERVFAIL' };
+  const a = (...addresses: string[]): FamilyAnswer => ({ kind: 'addresses', addresses, ttlMs: 30_000 });
+
+  /** The last meaning of some rounds. */
+  function after(...rounds: Round[]) {
+    let families = noFamilies;
+    let meaning = readRound(families, { v4: failed, v6: failed });
+    for (const round of rounds) {
+      meaning = readRound(families, round);
+      families = meaning.families;
+    }
+    return meaning.good ? meaning.addresses : meaning.error;
+  }
+
+  const times = (count: number, round: Round) => Array.from({ length: count }, () => round);
+  const bothNone = { v4: none, v6: none };
+  const v4Only = { v4: a('10.0.0.1'), v6: none };
+
+  test.each<[string, Round[], readonly string[] | string]>([
+    ['both families are merged', [{ v4: a('10.0.0.1'), v6: a('::1') }], ['10.0.0.1', '::1']],
+    ['AAAA without data is no harm', [v4Only], ['10.0.0.1']],
+    ['AAAA that always fails is no harm', [{ v4: a('10.0.0.1'), v6: failed }], ['10.0.0.1']],
+    ['a failed A is a failure', [v4Only, { v4: failed, v6: none }], 'ESERVFAIL'],
+    ['a failed A is a failure even if AAAA is good', [v4Only, { v4: failed, v6: a('::1') }], 'ESERVFAIL'],
+    [
+      'a failed AAAA that had addresses is a failure',
+      [
+        { v4: a('10.0.0.1'), v6: a('::1') },
+        { v4: a('10.0.0.2'), v6: failed },
+      ],
+      'ESERVFAIL',
+    ],
+    ['"none" is not believed once', [v4Only, { v4: none, v6: none }], 'ENODATA'],
+    ['"none" is believed twice', [v4Only, { v4: none, v6: none }, { v4: none, v6: none }], []],
+    ['"none" stays believed', [v4Only, ...times(5, bothNone)], []],
+    [
+      '"none", a failure and "none" are not twice in a row',
+      [v4Only, { v4: none, v6: none }, { v4: failed, v6: none }, { v4: none, v6: none }],
+      'ENODATA',
+    ],
+    [
+      'a failure after a believed "none" is a failure',
+      [v4Only, ...times(2, bothNone), { v4: failed, v6: none }],
+      'ESERVFAIL',
+    ],
+    [
+      'one family that says "none" once keeps its addresses',
+      [
+        { v4: a('10.0.0.1'), v6: a('::1') },
+        { v4: none, v6: a('::1') },
+        { v4: a('10.0.0.1'), v6: a('::1') },
+      ],
+      ['10.0.0.1', '::1'],
+    ],
+    ['a name that never had an address gives no answer', times(5, bothNone), 'ENODATA'],
+  ])('%s', (_name, rounds, expected) => {
+    expect(after(...rounds)).toEqual(expected);
+  });
+});
+
+describe('what is known after answers', () => {
+  function known(answers: [atMs: number, endpoints: string, graceMs?: number][], maxLeft = 10) {
+    return answers.reduce((knowledge, [atMs, endpoints, graceMs = 10_000]) => {
+      const grace = { graceMs, rotatingGraceMs: 600_000 };
+      return learn(knowledge, { endpoints: endpoints.split(' ').filter(Boolean), atMs, grace }, maxLeft).knowledge;
+    }, nothingKnown);
+  }
+
+  test('listed since, left at, and came back', () => {
+    expect(
+      known([
+        [1, 'a b'],
+        [2, 'b c'],
+        [3, 'a c'],
+      ]),
+    ).toMatchObject({
+      firstAnswerMs: 1,
+      lastAnswerMs: 3,
+      listed: new Map([
+        ['a', 3],
+        ['c', 2],
+      ]),
+      left: new Map([['b', 3]]),
+      changes: { added: 2, removed: 2 },
+    });
+  });
+
+  test('the first answer is no change, a repeated endpoint is one', () => {
+    const first = learn(
+      nothingKnown,
+      { endpoints: ['a', 'a'], atMs: 1, grace: { graceMs: 0, rotatingGraceMs: 0 } },
+      10,
+    );
+    expect(first).toMatchObject({ added: [], removed: [], knowledge: { changes: { added: 0, removed: 0 } } });
+    expect([...first.knowledge.listed]).toEqual([['a', 1]]);
+    expect(
+      learn(first.knowledge, { endpoints: ['b'], atMs: 2, grace: { graceMs: 0, rotatingGraceMs: 0 } }, 10),
+    ).toMatchObject({
+      added: ['b'],
+      removed: ['a'],
+    });
+  });
+
+  test('a failure empties nothing and is told until the next good answer', () => {
+    const before = known([
+      [1, 'a'],
+      [2, 'b'],
+    ]);
+    const failed = fail(before, 'ETIMEOUT');
+    expect(failed).toEqual({ ...before, lastError: 'ETIMEOUT' });
+    expect(
+      learn(failed, { endpoints: ['b'], atMs: 3, grace: { graceMs: 0, rotatingGraceMs: 0 } }, 10).knowledge.lastError,
+    ).toBeUndefined();
+  });
+
+  test('of those that left the oldest is forgotten first', () => {
+    expect([
+      ...known(
+        [
+          [1, 'a b c d'],
+          [2, 'b c d'],
+          [3, 'c d'],
+          [4, 'd'],
+        ],
+        2,
+      ).left,
+    ]).toEqual([
+      ['b', 3],
+      ['c', 4],
+    ]);
+  });
+
+  test('a longer grace of an earlier leaving holds until it is over', () => {
+    expect(
+      known([
+        [0, 'a b'],
+        [1000, 'b c', 300_000],
+        [2000, 'c', 10_000],
+      ]).graceMs,
+    ).toBe(300_000);
+    expect(
+      known([
+        [0, 'a b'],
+        [1000, 'b c', 300_000],
+        [400_000, 'c', 10_000],
+      ]).graceMs,
+    ).toBe(10_000);
+  });
+
+  test('answers that keep replacing endpoints rotate: leaving says little there', () => {
+    expect(
+      known([
+        [0, 'a'],
+        [5000, 'b'],
+        [10_000, 'c'],
+      ]).graceMs,
+    ).toBe(600_000);
+    expect(
+      known([
+        [0, 'a b'],
+        [5000, 'b c'],
+        [10_000, 'c d'],
+        [900_000, 'c'],
+      ]).graceMs,
+    ).toBe(10_000);
+  });
+
+  test('a flip, its undoing a minute later, endpoints that only go or only come are no rotation', () => {
+    expect(
+      known([
+        [0, 'a'],
+        [5000, 'b'],
+      ]).graceMs,
+    ).toBe(10_000);
+    expect(
+      known([
+        [0, 'a'],
+        [5000, 'b'],
+        [65_000, 'a'],
+      ]).graceMs,
+    ).toBe(10_000);
+    expect(
+      known([
+        [0, 'a b c'],
+        [5000, 'b c'],
+        [10_000, 'c'],
+        [15_000, 'c d'],
+        [20_000, 'd'],
+      ]).graceMs,
+    ).toBe(10_000);
+  });
+});
+
+test('the grace is TTL + refresh, 10 s at least; 10 min where answers rotate; a file does not rotate', () => {
+  expect(dnsGrace(1000, 5000)).toEqual({ graceMs: 10_000, rotatingGraceMs: 600_000 });
+  expect(dnsGrace(60_000, 5000)).toEqual({ graceMs: 65_000, rotatingGraceMs: 600_000 });
+  expect(dnsGrace(86_400_000, 5000)).toEqual({ graceMs: 86_405_000, rotatingGraceMs: 86_405_000 });
+  expect(fileGrace).toEqual({ graceMs: 10_000, rotatingGraceMs: 10_000 });
+});
+
+describe('a file of endpoints', () => {
+  test('gives the canonical endpoints per cluster', () => {
+    const text = 'clusters:\n  a: [10.0.0.1, "10.0.0.2:80", "0:0::1", "[::0001]:443", "::ffff:10.0.0.3"]\n  b: []';
+    expect(parseEndpointsFile(text)).toEqual({
+      ok: true,
+      value: new Map([
+        ['a', ['10.0.0.1', '10.0.0.2:80', '::1', '[::1]:443', '10.0.0.3']],
+        ['b', []],
+      ]),
+    });
+  });
+
+  test.each([
+    ['', 'clusters', 'a mapping of cluster names to lists of endpoints'],
+    ['[]', '', 'a mapping with the key clusters'],
+    ['clusters:', 'clusters', 'a mapping of cluster names to lists of endpoints'],
+    ['clusters: {a: 10.0.0.1}', 'clusters.a', 'a list of endpoints'],
+    ['clusters: {a: [a.example]}', 'clusters.a[0]', 'IP, IP:port or [IPv6]:port'],
+    ['clusters: {a: [8080]}', 'clusters.a[0]', 'IP, IP:port or [IPv6]:port'],
+    ['clutsers: {}', 'clutsers', 'a known key, perhaps clusters'],
+  ])('%j is refused at %j', (text, path, expected) => {
+    expect(parseEndpointsFile(text)).toMatchObject({
+      ok: false,
+      problems: expect.arrayContaining([expect.objectContaining({ path, expected })]),
+    });
+  });
+});
