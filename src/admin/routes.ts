@@ -1,0 +1,50 @@
+import { type Outcome, outcomes } from '../model/verdict.ts';
+import { type Answer, json, problem } from './answer.ts';
+
+/** Whether Sidelight can serve, and what is missing if not. */
+export interface Readiness {
+  ready: boolean;
+  reasons: readonly string[];
+}
+
+/** What the port asks for. Results must be plain JSON; one that throws costs that request only. */
+export interface AdminSources {
+  ready: () => Readiness;
+  metrics: () => Promise<{ body: string; contentType: string }>;
+  exchanges: (query: { outcome: Outcome | undefined; limit: number }) => unknown;
+  pins: () => unknown;
+  clusters: () => unknown;
+  reporters: () => unknown;
+}
+
+type Route = (sources: AdminSources, query: URLSearchParams) => Answer | Promise<Answer>;
+
+const defaultLimit = 50;
+const longestList = 500;
+
+/** Every path of the port. */
+export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ['/healthz', () => json(200, { status: 'ok' })],
+  ['/readyz', (sources) => readiness(sources.ready())],
+  ['/metrics', async (sources) => ({ status: 200, ...(await sources.metrics()) })],
+  ['/api/v1/exchanges', (sources, query) => exchanges(sources, query)],
+  ['/api/v1/pins', (sources) => json(200, sources.pins())],
+  ['/api/v1/clusters', (sources) => json(200, sources.clusters())],
+  ['/api/v1/reporters', (sources) => json(200, sources.reporters())],
+]);
+
+function readiness({ ready, reasons }: Readiness): Answer {
+  return json(ready ? 200 : 503, { ready, reasons });
+}
+
+function exchanges(sources: AdminSources, query: URLSearchParams): Answer {
+  const outcome = query.get('outcome');
+  const known = outcomes.find((one) => one === outcome);
+  if (outcome !== null && known === undefined)
+    return problem(400, 'bad_query', `outcome must be one of: ${outcomes.join(', ')}`);
+  const limit = query.get('limit') ?? String(defaultLimit);
+  const number = /^\d{1,9}$/.test(limit) ? Number(limit) : 0;
+  if (number < 1 || number > longestList)
+    return problem(400, 'bad_query', `limit must be a whole number from 1 to ${longestList}`);
+  return json(200, sources.exchanges({ outcome: known, limit: number }));
+}

@@ -1,0 +1,184 @@
+import { defaultResource, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
+import { type IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics';
+import { ATTR_SERVICE_INSTANCE_ID, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
+import type { TcpConnection } from '../model/tcp-connection.ts';
+import type { AttemptVerdict, JudgedExchange } from '../model/verdict.ts';
+import { DomainMetrics, type PinnedBytes, startAtZero } from './metrics/domain-metrics.ts';
+import type { GaugeSources } from './metrics/gauges.ts';
+import { createProducer } from './metrics/producer.ts';
+import { type Scrape, ScrapeReader } from './metrics/scrape.ts';
+import { SelfMetrics } from './metrics/self-metrics.ts';
+import { type SeriesLimits, SeriesTable } from './metrics/series-table.ts';
+import {
+  type Environment,
+  type EnvironmentProblem,
+  type OtelSettings,
+  type OtlpConfig,
+  readOtelEnvironment,
+} from './otlp/environment.ts';
+import { type ExportFailure, ExportFailures } from './otlp/export-failures.ts';
+import { createMetricExporter, createSpanExporter } from './otlp/exporters.ts';
+import { createMetricPush } from './otlp/metric-push.ts';
+import { createTracePipeline, type TracePipeline } from './otlp/trace-pipeline.ts';
+import { type RecentExchange, RecentExchanges, type RecentQuery } from './recent.ts';
+import type { Sampling } from './spans/span-writer.ts';
+import type { TaggedResponse } from './tagged-response.ts';
+
+export interface EmitLimits extends Omit<SeriesLimits, 'idleMs'> {
+  /** Exchanges that the API can list. */
+  recentExchanges: number;
+}
+
+/** After this a label that nobody uses may give its place to another. */
+const labelIdleMs = 10 * 60_000;
+/** Workloads that have a tracer at once. */
+const workloads = 1000;
+/** Token buckets: 1 per cluster and outcome that was kept lately. */
+const buckets = 10_000;
+
+export interface EmitSampling extends Omit<Sampling, 'kept'> {
+  /** Exchanges kept although unsampled, per cluster and outcome. */
+  keptPerSecond: number;
+  keptBurst: number;
+}
+
+export interface EmitOptions {
+  limits: EmitLimits;
+  /** Sidelight's version, and this replica's id: `service.instance.id`, different for each. */
+  resource: { version: string; instanceId: string };
+  /** From the config; variables that are set go before it. */
+  otlp: OtlpConfig;
+  /** The process's environment; only `OTEL_*` is read. */
+  env: Environment;
+  /** Epoch ms. */
+  now: () => number;
+  sampling: EmitSampling;
+  sources: Partial<GaugeSources>;
+  /** Already limited to one per signal and 30 s. */
+  onExportFailure: (failure: ExportFailure) => void;
+}
+
+export interface Emit {
+  /** Profiles `full` and `observe`: counts a judged exchange and writes its spans. */
+  exchange: (judged: JudgedExchange) => void;
+  /** Profile `tag` only: in any other the recorder says it, and better. */
+  tagged: (tagged: TaggedResponse) => void;
+  tcpEnd: (connection: TcpConnection, verdict: AttemptVerdict) => void;
+  /** Bytes over a connection whose endpoint left, HTTP and TCP. */
+  pinBytes: (bytes: PinnedBytes) => void;
+  self: SelfMetrics;
+  recent: (query: RecentQuery) => RecentExchange[];
+  /** What `/metrics` answers. */
+  scrape: () => Promise<Scrape>;
+  /** Where telemetry goes, for a start-up line; and variables that were not understood. */
+  settings: OtelSettings;
+  problems: readonly EnvironmentProblem[];
+  /** Sends what waits, for at most so long, and stops. Never rejects. */
+  shutdown: (withinMs: number) => Promise<void>;
+}
+
+/** All that leaves Sidelight: metrics on the scrape and over OTLP, spans over OTLP. No network use without an endpoint. */
+export function createEmit(options: EmitOptions): Emit {
+  const { limits, now } = options;
+  const { settings, problems } = readOtelEnvironment(options.env, options.otlp);
+  const self = new SelfMetrics(now);
+  const table = new SeriesTable(
+    { ...limits, idleMs: labelIdleMs },
+    { onOverflow: (label) => self.labelOverflow(label), onNewCluster: startAtZero },
+  );
+  const metrics = new DomainMetrics(table);
+  const recent = new RecentExchanges(limits.recentExchanges);
+  const failures = new ExportFailures(options.onExportFailure, now);
+  const { scrape, meters } = startMeters(options, settings, { table, self, failures });
+  const traces = startTraces(options, settings, { self, failures });
+  let stopping: Promise<void> | undefined;
+
+  return {
+    self,
+    settings,
+    problems,
+    exchange(judged) {
+      const nowMs = now();
+      metrics.exchange(judged, nowMs);
+      if (judged.exchange.incomplete !== undefined) self.incomplete(judged.exchange.incomplete);
+      recent.add(judged, traces?.writer.exchange(judged, nowMs), nowMs);
+    },
+    tagged(tagged) {
+      const nowMs = now();
+      metrics.tagged(tagged, nowMs);
+      self.incomplete('profile_tag');
+      traces?.writer.tagged(tagged, nowMs);
+    },
+    tcpEnd: (connection, verdict) => metrics.tcpEnd(connection, verdict, now()),
+    pinBytes: (bytes) => metrics.pinBytes(bytes, now()),
+    recent: (query) => recent.list(query),
+    scrape: () => scrape.scrape(),
+    shutdown(withinMs) {
+      stopping ??= withinTime(withinMs, [traces?.processor.shutdown() ?? Promise.resolve(), meters.shutdown()]);
+      return stopping;
+    },
+  };
+}
+
+interface Counts {
+  self: SelfMetrics;
+  failures: ExportFailures;
+}
+
+function startMeters(
+  { resource, sources, now }: EmitOptions,
+  settings: OtelSettings,
+  { table, self, failures }: Counts & { table: SeriesTable },
+): { scrape: ScrapeReader; meters: MeterProvider } {
+  const producer = createProducer({ table, self, sources, now, version: resource.version });
+  const scrape = new ScrapeReader({ metricProducers: [producer] });
+  const readers: IMetricReader[] = [scrape];
+  if (settings.metrics !== undefined) {
+    const exporter = createMetricExporter(settings.metrics);
+    const { metricIntervalMs: intervalMs, metricTimeoutMs: timeoutMs } = settings;
+    readers.push(createMetricPush({ exporter, producer, intervalMs, timeoutMs, self, failures }));
+  }
+  return { scrape, meters: new MeterProvider({ resource: ownResource(resource, settings), readers }) };
+}
+
+function startTraces(
+  { resource, sampling }: EmitOptions,
+  { traces, batch, resourceAttributes }: OtelSettings,
+  { self, failures }: Counts,
+): TracePipeline | undefined {
+  if (traces === undefined) return undefined;
+  const { ratio, slowMs, keptPerSecond, keptBurst } = sampling;
+  return createTracePipeline({
+    ...resource,
+    workloads,
+    resourceAttributes,
+    exporter: createSpanExporter(traces),
+    queue: batch,
+    sampling: { ratio, slowMs, kept: { perSecond: keptPerSecond, burst: keptBurst, buckets } },
+    self,
+    failures,
+  });
+}
+
+function ownResource({ version, instanceId }: EmitOptions['resource'], settings: OtelSettings): Resource {
+  const named = settings.serviceName === undefined ? {} : { [ATTR_SERVICE_NAME]: settings.serviceName };
+  return defaultResource().merge(
+    resourceFromAttributes({
+      [ATTR_SERVICE_NAME]: 'sidelight',
+      [ATTR_SERVICE_VERSION]: version,
+      [ATTR_SERVICE_INSTANCE_ID]: instanceId,
+      ...settings.resourceAttributes,
+      ...named,
+    }),
+  );
+}
+
+/** Waits for all, whatever becomes of them, but not for longer. */
+async function withinTime(ms: number, work: readonly Promise<void>[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([Promise.allSettled(work), late]);
+  clearTimeout(timer);
+}

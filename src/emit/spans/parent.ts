@@ -1,0 +1,75 @@
+import { isValidSpanId, isValidTraceId, type SpanContext, TraceFlags } from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
+import type { InjectedContext } from '../../model/log-entry.ts';
+
+/** What a request says of the trace that it is in. */
+export interface TraceFacts {
+  traceparent: string | undefined;
+  envoyTraceId: string | undefined;
+  envoySpanId: string | undefined;
+  injected: InjectedContext | undefined;
+}
+
+/** Where the exchange's span belongs. */
+export interface Placement {
+  /** Of the span itself; `undefined`: a new root, or its parent's. */
+  traceId: string | undefined;
+  /** Chosen, because the upstream already knows it; `undefined`: any. */
+  spanId: string | undefined;
+  /** `undefined`: a root. */
+  parent: SpanContext | undefined;
+  /** What the parent decided; `undefined`: nobody did. */
+  sampled: boolean | undefined;
+  /** True if Envoy's own tracer made the parent: then it has the server span, and ours is inside. */
+  underEnvoy: boolean;
+}
+
+/** Envoy's own span, else the ids that were injected, else the caller's span, else a new root. */
+export function placementOf(facts: TraceFacts): Placement {
+  return underEnvoy(facts) ?? injectedPlace(facts) ?? underCaller(facts) ?? newRoot;
+}
+
+const newRoot: Placement = {
+  traceId: undefined,
+  spanId: undefined,
+  parent: undefined,
+  sampled: undefined,
+  underEnvoy: false,
+};
+
+function underEnvoy({ envoyTraceId, envoySpanId, traceparent }: TraceFacts): Placement | undefined {
+  if (envoyTraceId === undefined || envoySpanId === undefined) return undefined;
+  // A 64-bit trace id (Zipkin, B3) is the 128-bit one with zeros before it.
+  const traceId = envoyTraceId.length === 16 ? envoyTraceId.padStart(32, '0') : envoyTraceId;
+  if (!isValidTraceId(traceId) || !isValidSpanId(envoySpanId)) return undefined;
+  const sent = parse(traceparent);
+  const sampled = sent?.traceId === traceId ? isSampled(sent) : undefined;
+  return { ...newRoot, parent: remote(traceId, envoySpanId, sampled === true), sampled, underEnvoy: true };
+}
+
+function injectedPlace({ injected }: TraceFacts): Placement | undefined {
+  if (injected === undefined || !isValidTraceId(injected.traceId) || !isValidSpanId(injected.spanId)) return undefined;
+  const { traceId, spanId, parentSpanId, sampled } = injected;
+  const hasParent = parentSpanId !== undefined && isValidSpanId(parentSpanId);
+  const parent = hasParent ? remote(traceId, parentSpanId, sampled) : undefined;
+  return { traceId, spanId, parent, sampled, underEnvoy: false };
+}
+
+function underCaller({ traceparent }: TraceFacts): Placement | undefined {
+  const sent = parse(traceparent);
+  if (sent === undefined) return undefined;
+  const sampled = isSampled(sent);
+  return { ...newRoot, parent: remote(sent.traceId, sent.spanId, sampled), sampled };
+}
+
+function parse(traceparent: string | undefined): SpanContext | undefined {
+  return traceparent === undefined ? undefined : (parseTraceParent(traceparent) ?? undefined);
+}
+
+function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
+}
+
+function remote(traceId: string, spanId: string, sampled: boolean): SpanContext {
+  return { traceId, spanId, traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
+}

@@ -1,0 +1,45 @@
+import { SpanStatusCode } from '@opentelemetry/api';
+import { ATTR_HTTP_RESPONSE_STATUS_CODE } from '@opentelemetry/semantic-conventions';
+import { attribute as a } from '../attributes.ts';
+import type { TaggedResponse } from '../tagged-response.ts';
+import {
+  connectionAttributes,
+  exchangeKind,
+  flagText,
+  pinAttributes,
+  reporterAttributes,
+  type SpanPlan,
+} from './exchange-span.ts';
+import { requestAttributes, spanName } from './request-attributes.ts';
+
+/**
+ * The one span of profile `tag`: it ends at the response's head, and has no attempts, because they are not seen.
+ * `nowMs`: when the head was seen.
+ */
+export function taggedPlan({ facts, tags, pin }: TaggedResponse, nowMs: number): SpanPlan {
+  const { method, authority, path, cluster, route, reporter, profile, code } = facts;
+  const startMs = facts.requestStartMs ?? nowMs;
+  return {
+    name: spanName(method, route ?? cluster),
+    kind: exchangeKind(reporter, false),
+    startMs,
+    endMs: Math.max(startMs, nowMs),
+    facts: {
+      ...requestAttributes({ method, authority, path, scheme: undefined, isGrpc: false }),
+      ...reporterAttributes(reporter, profile),
+      ...(facts.upstream === undefined ? {} : pinAttributes(pin, nowMs)),
+      ...connectionAttributes(facts),
+      [ATTR_HTTP_RESPONSE_STATUS_CODE]: code,
+      [a.cluster]: cluster,
+      [a.endpoint]: facts.upstream?.text,
+      [a.outcome]: 'unknown',
+      'sidelight.unknown.reason': 'profile_tag',
+      'sidelight.route': route,
+      'sidelight.code_details': facts.codeDetails,
+      'sidelight.flags': flagText(facts.flags),
+      'sidelight.attempts': tags.attempts,
+      'sidelight.retried': tags.retried,
+    },
+    status: { code: SpanStatusCode.UNSET },
+  };
+}

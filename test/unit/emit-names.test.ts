@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { attribute, spanAttributes } from '../../src/emit/attributes.ts';
+import { metrics } from '../../src/emit/names.ts';
+import { prometheusName } from '../../src/emit/prometheus-name.ts';
+import { profiles, reporterKinds } from '../../src/model/reporter.ts';
+import { attemptResults, causes, outcomes, pins } from '../../src/model/verdict.ts';
+import { sourceKinds } from '../../src/model/view.ts';
+import { readDoc, tableOf } from '../support/doc-tables.ts';
+
+const page = readDoc('reference/metrics.md');
+
+describe('the names of metrics', () => {
+  it('are these in Prometheus, on a scrape as over OTLP', () => {
+    expect(Object.fromEntries(Object.values(metrics).map((metric) => [metric.name, prometheusName(metric)]))).toEqual({
+      'sidelight.requests': 'sidelight_requests_total',
+      'sidelight.request.duration': 'sidelight_request_duration_seconds',
+      'sidelight.attempted.requests': 'sidelight_attempted_requests_total',
+      'sidelight.retried.requests': 'sidelight_retried_requests_total',
+      'sidelight.attempts': 'sidelight_attempts_total',
+      'sidelight.masked.latency': 'sidelight_masked_latency_seconds',
+      'sidelight.tcp.connections': 'sidelight_tcp_connections_total',
+      'sidelight.upstream.connection.age': 'sidelight_upstream_connection_age_seconds',
+      'sidelight.pinned.requests': 'sidelight_pinned_requests_total',
+      'sidelight.pins': 'sidelight_pins',
+      'sidelight.pin.oldest': 'sidelight_pin_oldest_seconds',
+      'sidelight.pin.bytes': 'sidelight_pin_bytes_total',
+      'sidelight.endpoint.listed': 'sidelight_endpoint_listed',
+      'sidelight.discovery.age': 'sidelight_discovery_age_seconds',
+      'sidelight.discovery.changes': 'sidelight_discovery_changes_total',
+      'sidelight.coverage.reporters': 'sidelight_coverage_reporters',
+      'sidelight.coverage.last_entry.age': 'sidelight_coverage_last_entry_age_seconds',
+      'sidelight.self.streams': 'sidelight_self_streams',
+      'sidelight.self.messages': 'sidelight_self_messages_total',
+      'sidelight.self.decode.errors': 'sidelight_self_decode_errors_total',
+      'sidelight.self.refused': 'sidelight_self_refused_total',
+      'sidelight.self.tag.duration': 'sidelight_self_tag_duration_seconds',
+      'sidelight.self.fail_open': 'sidelight_self_fail_open_total',
+      'sidelight.self.join.events': 'sidelight_self_join_events_total',
+      'sidelight.self.exchanges.incomplete': 'sidelight_self_exchanges_incomplete_total',
+      'sidelight.self.attempt_count.mismatches': 'sidelight_self_attempt_count_mismatches_total',
+      'sidelight.self.spans.kept': 'sidelight_self_spans_kept_total',
+      'sidelight.self.spans.dropped': 'sidelight_self_spans_dropped_total',
+      'sidelight.self.exports': 'sidelight_self_exports_total',
+      'sidelight.self.label.overflow': 'sidelight_self_label_overflow_total',
+      'sidelight.self.series': 'sidelight_self_series',
+      'sidelight.self.event_loop.lag': 'sidelight_self_event_loop_lag_seconds',
+    });
+  });
+
+  it('follow the translation of Prometheus for units, counters and ratios', () => {
+    const name = (text: string, unit: string, kind: 'counter' | 'gauge' | 'histogram'): string =>
+      prometheusName({ name: text, unit, kind });
+    expect(name('a.share', '1', 'gauge')).toBe('a_share_ratio');
+    expect(name('a.share', '1', 'counter')).toBe('a_share_total');
+    expect(name('a.total.things', '{thing}', 'counter')).toBe('a_things_total');
+    expect(name('a.io.bytes', 'By', 'counter')).toBe('a_io_bytes_total');
+    expect(name('a.io', 'By', 'histogram')).toBe('a_io_bytes');
+  });
+
+  it('are in the docs with kind, unit, attributes and meaning, and no others are', () => {
+    const rows = tableOf(page, ['OpenTelemetry', 'Prometheus', 'kind', 'unit', 'attributes', 'meaning']);
+    const expected = Object.values(metrics).map((metric) => [
+      `\`${metric.name}\``,
+      `\`${prometheusName(metric)}\``,
+      metric.kind,
+      metric.unit,
+      metric.attributes.length === 0 ? '–' : metric.attributes.map((one: string) => `\`${one}\``).join(' '),
+      metric.description,
+    ]);
+    expect(rows).toEqual(expected);
+  });
+
+  it('have buckets if and only if they are histograms', () => {
+    for (const metric of Object.values(metrics)) expect('buckets' in metric).toBe(metric.kind === 'histogram');
+  });
+});
+
+describe('the attributes in the docs', () => {
+  const values = new Map(tableOf(page, ['attribute', 'values']).map(([name, text]) => [name, text]));
+
+  it.each([
+    [attribute.outcome, outcomes],
+    [attribute.result, attemptResults],
+    [attribute.cause, causes],
+    [attribute.pin, pins],
+    [attribute.reporterKind, reporterKinds],
+    [attribute.profile, profiles],
+    [attribute.source, sourceKinds],
+  ])('list every value of %s', (name, closed) => {
+    const listed = (values.get(`\`${name}\``) ?? '').split(';')[0];
+    expect(listed).toBe(closed.map((value) => `\`${value}\``).join(' '));
+  });
+
+  it('of spans are those of the code', () => {
+    const rows = tableOf(readDoc('reference/spans.md'), ['attribute', 'on', 'meaning']);
+    expect(rows).toEqual(Object.entries(spanAttributes).map(([name, { on, says }]) => [`\`${name}\``, on, says]));
+  });
+});
