@@ -67,7 +67,7 @@ const cluster = z.strictObject({
   graceMs: wholeOrAbsent(
     [0, day],
     'ms',
-    'How long after it left an endpoint is only draining; absent: 10 s, or TTL + refresh if that is longer.',
+    'How long after it left an endpoint is only draining; absent: 10 s, or TTL + refresh if longer, or 10 min where DNS answers rotate.',
   ),
   slowMs: wholeOrAbsent([1, day], 'ms', 'Exchanges that take longer keep their trace; absent: traces.slowMs.'),
   success: z

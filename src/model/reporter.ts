@@ -6,7 +6,7 @@ export type ReporterKind = (typeof reporterKinds)[number];
 export const profiles = ['full', 'tag', 'observe'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** The proxy that reports. Texts are bounded by `limits.labelBytes`; `''` where Envoy's node does not say. */
+/** The proxy that reports. Texts are bounded by `limits.textBytes`; `''` where Envoy's node does not say. */
 export interface Reporter {
   kind: ReporterKind;
   workload: string;

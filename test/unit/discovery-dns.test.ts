@@ -1,0 +1,243 @@
+import { describe, expect, type TestContext, test, vi } from 'vitest';
+import { Discovery, type DiscoveryOptions, type EndpointChange } from '../../src/discovery/discovery.ts';
+import { Cleanup } from '../../src/lab/cleanup.ts';
+import { DnsServer } from '../../src/lab/dns-server.ts';
+import type { SidelightError } from '../../src/lib/errors.ts';
+
+/** A private name server, and what a discovery that asks it told. Each test has its own, so that they can wait at once. */
+async function scene({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const cleanup = new Cleanup();
+  onTestFinished(() => cleanup.run());
+  const dns = cleanup.use(await DnsServer.start());
+  const changes: EndpointChange[] = [];
+  const errors: SidelightError[] = [];
+
+  function discover(
+    change: Partial<DiscoveryOptions> = {},
+    dnsChange: Partial<NonNullable<DiscoveryOptions['dns']>> = {},
+  ): Discovery {
+    const discovery = new Discovery({
+      dns: {
+        servers: [`127.0.0.1:${dns.port}`],
+        sameResolverAsProxy: true,
+        refreshMs: 500,
+        timeoutMs: 200,
+        staleAfterMs: 60_000,
+        maxHosts: 10,
+        ...dnsChange,
+      },
+      file: undefined,
+      maxClusters: 10,
+      maxLeftPerCluster: 10,
+      rule: () => ({ host: undefined, graceMs: undefined }),
+      now: Date.now,
+      onChange: (seen) => changes.push(seen),
+      onError: (error) => errors.push(error),
+      ...change,
+    });
+    cleanup.defer(() => discovery.stop());
+    return discovery;
+  }
+
+  return { cleanup, dns, changes, errors, discover };
+}
+
+const cluster = 'outbound|443||a.example.com';
+const addresses = (...given: string[]) => ({ kind: 'addresses', addresses: given, ttlSeconds: 1 }) as const;
+const listed = (discovery: Discovery, name = cluster) => [...(discovery.snapshot().cluster(name)?.listed.keys() ?? [])];
+const until = { timeout: 5000, interval: 10 };
+
+describe.concurrent('discovery by DNS', () => {
+  test('a cluster is asked for when it carries traffic; A and AAAA are merged; the first answer is no change', async (context) => {
+    const { dns, changes, discover } = await scene(context);
+    dns.set('a.example.com', addresses('127.0.0.11', '127.0.0.12'));
+    dns.set('a.example.com', addresses('0:0::1'), 'AAAA');
+    const discovery = discover();
+    expect(discovery.snapshot().cluster(cluster)).toBeUndefined();
+    discovery.watch(cluster);
+    expect(discovery.snapshot().cluster(cluster)).toMatchObject({
+      cluster,
+      source: 'dns',
+      subject: 'a.example.com',
+      firstAnswerMs: undefined,
+      sameAsProxy: true,
+      staleAfterMs: 60_000,
+    });
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11', '127.0.0.12', '::1']), until);
+    expect(discovery.snapshot().clusters()).toEqual([discovery.snapshot().cluster(cluster)]);
+    expect(changes).toEqual([]);
+  });
+
+  test('a flip is a change with its time; what left is remembered, and is listed again when it comes back', async (context) => {
+    const { dns, changes, discover } = await scene(context);
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    const discovery = discover();
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+    dns.set('a.example.com', addresses('127.0.0.12'));
+    const flippedMs = Date.now();
+    await vi.waitFor(() => expect(changes).toHaveLength(1), until);
+    expect(changes[0]).toMatchObject({ cluster, source: 'dns', added: ['127.0.0.12'], removed: ['127.0.0.11'] });
+    expect(changes[0]?.atMs).toBeGreaterThanOrEqual(flippedMs);
+    const view = discovery.snapshot().cluster(cluster);
+    expect([...(view?.left ?? [])]).toEqual([['127.0.0.11', changes[0]?.atMs]]);
+    expect(view).toMatchObject({ graceMs: 10_000, changes: { added: 1, removed: 1 } });
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    await vi.waitFor(() => expect(changes).toHaveLength(2), until);
+    expect([...(discovery.snapshot().cluster(cluster)?.left.keys() ?? [])]).toEqual(['127.0.0.12']);
+    // The view that was taken before is as it was.
+    expect([...(view?.left.keys() ?? [])]).toEqual(['127.0.0.11']);
+  });
+
+  test.for(['servfail', 'drop'] as const)(
+    '%s empties nothing: the view keeps its list, tells the error and ages',
+    async (kind, context) => {
+      const { dns, changes, errors, discover } = await scene(context);
+      dns.set('a.example.com', addresses('127.0.0.11'));
+      const discovery = discover();
+      discovery.watch(cluster);
+      await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+      dns.set('a.example.com', { kind });
+      await vi.waitFor(() => expect(errors).toHaveLength(1), until);
+      const view = discovery.snapshot().cluster(cluster);
+      await vi.waitFor(() => expect(errors).toHaveLength(2), until);
+      expect(errors[0]).toMatchObject({ code: 'dns_failed', message: expect.stringContaining('a.example.com') });
+      expect(view?.lastError).toBe(kind === 'servfail' ? 'ESERVFAIL' : 'ETIMEOUT');
+      expect(discovery.snapshot().cluster(cluster)?.lastAnswerMs).toBe(view?.lastAnswerMs);
+      expect(listed(discovery)).toEqual(['127.0.0.11']);
+      dns.set('a.example.com', addresses('127.0.0.11'));
+      await vi.waitFor(() => expect(discovery.snapshot().cluster(cluster)?.lastError).toBeUndefined(), until);
+      expect(changes).toEqual([]);
+    },
+  );
+
+  test('a name server that is gone empties nothing, and is heard again when it is back', async (context) => {
+    const { cleanup, changes, errors, discover } = await scene(context);
+    const first = await DnsServer.start();
+    // Closed below already, unless the test fails before.
+    cleanup.defer(() => first.close().catch(() => undefined));
+    const { port } = first;
+    first.set('a.example.com', addresses('127.0.0.11'));
+    const discovery = discover({}, { servers: [`127.0.0.1:${port}`] });
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+    await first.close();
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), until);
+    expect(listed(discovery)).toEqual(['127.0.0.11']);
+    const second = cleanup.use(await DnsServer.start(port));
+    second.set('a.example.com', addresses('127.0.0.12'));
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.12']), until);
+    expect(changes).toHaveLength(1);
+  });
+
+  test.for(['nxdomain', 'nodata'] as const)(
+    '%s is believed when said twice: then all have left',
+    async (kind, context) => {
+      const { dns, changes, discover } = await scene(context);
+      dns.set('a.example.com', addresses('127.0.0.11'));
+      const discovery = discover();
+      discovery.watch(cluster);
+      await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+      const before = dns.queries('a.example.com');
+      dns.set('a.example.com', { kind });
+      await vi.waitFor(() => expect(changes).toHaveLength(1), until);
+      expect(dns.queries('a.example.com') - before).toBe(2);
+      expect(changes[0]).toMatchObject({ added: [], removed: ['127.0.0.11'] });
+      const { lastAnswerMs } = discovery.snapshot().cluster(cluster) ?? {};
+      await vi.waitFor(() => expect(discovery.snapshot().cluster(cluster)?.lastAnswerMs).not.toBe(lastAnswerMs), until);
+    },
+  );
+
+  test('a name that never existed gives no answer', async (context) => {
+    const { errors, discover } = await scene(context);
+    const discovery = discover();
+    discovery.watch('outbound|443||wrong.example.com');
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(2), until);
+    expect(discovery.snapshot().cluster('outbound|443||wrong.example.com')).toMatchObject({
+      firstAnswerMs: undefined,
+      lastError: 'ENOTFOUND',
+    });
+  });
+
+  test('a rotating subset is followed; of what left no more is remembered than the bound', async (context) => {
+    const { dns, changes, discover } = await scene(context);
+    const eight = Array.from({ length: 8 }, (_, i) => `127.0.0.${i + 1}`);
+    dns.set('a.example.com', { kind: 'rotating', addresses: eight, ttlSeconds: 0, size: 3 });
+    const discovery = discover({ maxLeftPerCluster: 2 });
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(changes.length).toBeGreaterThan(3), until);
+    const view = discovery.snapshot().cluster(cluster);
+    expect([view?.listed.size, view?.left.size, view?.graceMs]).toEqual([3, 2, 600_000]);
+  });
+
+  test('a TTL longer than the refresh is asked for at the refresh, and lengthens the grace', async (context) => {
+    const { dns, discover } = await scene(context);
+    dns.set('a.example.com', { kind: 'addresses', addresses: ['127.0.0.11'], ttlSeconds: 300 });
+    const discovery = discover();
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+    dns.set('a.example.com', addresses('127.0.0.12'));
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.12']), until);
+    expect(discovery.snapshot().cluster(cluster)?.graceMs).toBe(300_500);
+  });
+
+  test('clusters with one name share one loop, each with its own grace; the config names a host where the cluster does not', async (context) => {
+    const { dns, changes, discover } = await scene(context);
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    const rules = new Map([['plain', { host: 'a.example.com', graceMs: 2000 }]]);
+    const discovery = discover({ rule: (name) => rules.get(name) ?? { host: undefined, graceMs: undefined } });
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+    discovery.watch('plain');
+    expect(listed(discovery, 'plain')).toEqual(['127.0.0.11']);
+    const before = dns.queries('a.example.com');
+    dns.set('a.example.com', addresses('127.0.0.12'));
+    await vi.waitFor(() => expect(changes.map((change) => change.cluster)).toEqual([cluster, 'plain']), until);
+    expect(dns.queries('a.example.com') - before).toBe(1);
+    expect(discovery.snapshot().cluster('plain')?.graceMs).toBe(2000);
+    expect(discovery.snapshot().cluster(cluster)?.graceMs).toBe(10_000);
+  });
+
+  test('over the bounds a cluster is not covered, and it is told once', async (context) => {
+    const { errors, discover } = await scene(context);
+    const discovery = discover({ maxClusters: 2 }, { maxHosts: 1 });
+    discovery.watch(cluster);
+    discovery.watch('outbound|443||b.example.com');
+    discovery.watch('outbound|443||c.example.com');
+    discovery.watch('outbound|80||a.example.com');
+    discovery.watch('outbound|81||a.example.com');
+    discovery.watch('outbound|82||a.example.com');
+    expect(
+      discovery
+        .snapshot()
+        .clusters()
+        .map((view) => view.cluster),
+    ).toEqual([cluster, 'outbound|80||a.example.com']);
+    expect(errors.map((error) => error.message)).toEqual([
+      'discovery.dns.maxHosts: found "b.example.com": expected no more than 1',
+      'limits.clusters: found "outbound|81||a.example.com": expected no more than 2',
+    ]);
+  });
+
+  test('a cluster without a name is not covered, nor is any where DNS is off', async (context) => {
+    const { discover } = await scene(context);
+    const discovery = discover();
+    discovery.watch('outbound|80||pay.shop.svc.cluster.local');
+    expect(discovery.snapshot().cluster('outbound|80||pay.shop.svc.cluster.local')).toBeUndefined();
+    const off = discover({ dns: undefined });
+    off.watch(cluster);
+    expect(off.snapshot().clusters()).toEqual([]);
+  });
+
+  test('after stop nothing is asked and nothing is called back', async (context) => {
+    const { dns, errors, discover } = await scene(context);
+    dns.set('a.example.com', { kind: 'drop' });
+    const discovery = discover();
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(dns.queries('a.example.com')).toBe(1), until);
+    discovery.stop();
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    expect(dns.queries('a.example.com')).toBe(1);
+    expect(errors).toEqual([]);
+  });
+});
