@@ -65,7 +65,7 @@ export function checkYaml<T>(text: string, schema: z.ZodType<T>, options: CheckO
 }
 
 /** Checks a value that did not come from a text. Never throws. */
-export function checkValue<T>(
+function checkValue<T>(
   value: unknown,
   schema: z.ZodType<T>,
   options: CheckOptions = {},
@@ -133,7 +133,7 @@ function at(root: unknown, path: Path): unknown {
 }
 
 /** `clusters[0].match` */
-export function pathText(path: Path): string {
+function pathText(path: Path): string {
   return path
     .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`))
     .join('');
