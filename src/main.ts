@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { createProgram } from './cli/program.ts';
 
 // The same relative path from src/ and, in the installed package, from dist/.
@@ -6,4 +7,27 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
   version: string;
 };
 
-await createProgram({ version }).parseAsync(process.argv);
+/** Resolves at the first of them; a second one has its usual effect. */
+function stopped(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+const program = createProgram(
+  {
+    version,
+    env: process.env,
+    now: Date.now,
+    random: Math.random,
+    out: (text) => process.stdout.write(`${text}\n`),
+    err: (text) => process.stderr.write(`${text}\n`),
+    stopped,
+    self: { node: process.execPath, entry: fileURLToPath(import.meta.url) },
+    colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
+  },
+  (code) => {
+    process.exitCode = code;
+  },
+);
+await program.parseAsync(process.argv);

@@ -1,16 +1,94 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
+import type { ConfigOverrides } from '../config/check-config.ts';
+import { SidelightError } from '../lib/errors.ts';
+import { type Program, runDemo } from './demo/run.ts';
+import { type Surroundings, serve } from './serve/serve.ts';
 
-/** What the program knows of its surroundings: `version` is the package's. */
-export interface ProgramOptions {
-  version: string;
+/** What the program knows of the process it runs in. */
+export interface ProgramOptions extends Surroundings {
+  /** How to start this program again. */
+  self: Program;
+  /** Standard output is a terminal that may show colours. */
+  colour: boolean;
 }
 
-/** The command line of `sidelight`: parses arguments and calls one file of this folder per command. */
-export function createProgram({ version }: ProgramOptions): Command {
-  return new Command('sidelight')
+/** The command line of `sidelight`: parses arguments and calls one folder per command. `exit` gets the exit code. */
+export function createProgram(around: ProgramOptions, exit: (code: number) => void): Command {
+  const run = async (command: () => Promise<number>) => exit(await command().catch((error) => failed(error, around)));
+  const program = new Command('sidelight')
     .description(
       'Tells what Envoy did to a request: hidden retries, stale connections. As OpenTelemetry spans and metrics.',
     )
-    .version(version, '--version', 'print the version')
+    .version(around.version, '--version', 'print the version')
     .helpOption('--help', 'print this help');
+
+  program
+    .command('serve', { isDefault: true })
+    .description('run the service')
+    .option('--config <file>', 'YAML; docs/reference/config.md has every field')
+    .option('--grpc <host:port>', 'listen.grpc: where Envoy connects')
+    .option('--http <host:port>', 'listen.http: health, metrics and API')
+    .addOption(new Option('--log-level <level>', 'log.level').choices(['error', 'warn', 'info', 'debug']))
+    .option('--check', 'only check the config: every problem, exit code 2')
+    .option('--print-config', 'only print the config in force, with what each field means')
+    .helpOption('--help', 'print this help')
+    .action((flags: ServeFlags) =>
+      run(() =>
+        serve(
+          {
+            configFile: flags.config,
+            overrides: overridesOf(flags),
+            check: flags.check === true,
+            printConfig: flags.printConfig === true,
+          },
+          around,
+        ),
+      ),
+    );
+
+  program
+    .command('demo')
+    .description('play five scenarios on a real Envoy on this machine')
+    .option('--keep', 'leave it running, with traffic, until Ctrl-C')
+    .helpOption('--help', 'print this help')
+    .action((flags: { keep?: true }) => run(() => demo(flags.keep === true, around)));
+
+  return program;
+}
+
+interface ServeFlags {
+  config?: string;
+  grpc?: string;
+  http?: string;
+  logLevel?: 'error' | 'warn' | 'info' | 'debug';
+  check?: true;
+  printConfig?: true;
+}
+
+function overridesOf({ grpc, http, logLevel }: ServeFlags): ConfigOverrides {
+  return {
+    listen: { ...(grpc === undefined ? {} : { grpc }), ...(http === undefined ? {} : { http }) },
+    log: logLevel === undefined ? {} : { level: logLevel },
+  };
+}
+
+async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
+  const interrupt = new AbortController();
+  void around.stopped().then(() => interrupt.abort());
+  const otlpEndpoint = around.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  const met = await runDemo({
+    program: around.self,
+    otlpEndpoint,
+    keep,
+    colour: around.colour,
+    say: around.out,
+    signal: interrupt.signal,
+  });
+  return met ? 0 : 1;
+}
+
+function failed(error: unknown, { err }: ProgramOptions): number {
+  if (error instanceof SidelightError) err(`sidelight: ${error.message}\n${error.hint}`);
+  else err(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  return 1;
 }

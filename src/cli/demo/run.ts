@@ -1,0 +1,95 @@
+import net from 'node:net';
+import { findEnvoy } from '../../../setup/envoy.mjs';
+import { Cleanup } from '../../lab/cleanup.ts';
+import { http1Client } from '../../lab/http1-client.ts';
+import { drive } from '../../lab/load.ts';
+import { type Say, summarize, tell } from './report.ts';
+import { a1, pinnedThenCleared } from './scenarios/flip.ts';
+import { b1, b2 } from './scenarios/masked.ts';
+
+export type { Program } from './sidelight-process.ts';
+
+import type { Program } from './sidelight-process.ts';
+import { type Stage, setStage } from './stage.ts';
+
+export interface DemoOptions {
+  program: Program;
+  /** From `OTEL_EXPORTER_OTLP_ENDPOINT`; absent: 127.0.0.1:4317 if something listens there. */
+  otlpEndpoint: string | undefined;
+  /** Leaves everything running, with traffic, until the signal. */
+  keep: boolean;
+  colour: boolean;
+  say: Say;
+  /** Ctrl-C. */
+  signal: AbortSignal;
+}
+
+const defaultOtlp = { host: '127.0.0.1', port: 4317 };
+
+/** Plays the five scenarios on a real Envoy. Resolves to whether every one came out as it must. */
+export async function runDemo(options: DemoOptions): Promise<boolean> {
+  const { say, signal } = options;
+  const envoy = findEnvoy();
+  const otlpEndpoint = options.otlpEndpoint ?? ((await listens(defaultOtlp)) ? 'http://127.0.0.1:4317' : undefined);
+  say(
+    `A real Envoy ${envoy.version} with envoy/full.yaml, upstreams on 127.0.0.11-13, a private DNS server, and Sidelight.`,
+  );
+  const cleanup = new Cleanup();
+  try {
+    const play = async () => {
+      const stage = await setStage({ envoyBin: envoy.path, program: options.program, otlpEndpoint }, cleanup);
+      const played = [];
+      for (const scenario of [a1, ...pinnedThenCleared(), b1, b2]) {
+        const finding = await scenario.play(stage);
+        tell(scenario, finding, say, options.colour);
+        played.push({ scenario, finding });
+      }
+      const met = summarize(played, say);
+      say(met ? '\nEvery shape was met.' : '\nNot every shape was met: see the lines NOT MET above.');
+      tellTraces(otlpEndpoint, say);
+      if (options.keep) await keepRunning(stage, say, signal);
+      return met;
+    };
+    return await Promise.race([play(), interrupted(signal)]);
+  } finally {
+    await cleanup.run();
+  }
+}
+
+function tellTraces(otlpEndpoint: string | undefined, say: Say): void {
+  if (otlpEndpoint === undefined)
+    return say('Spans went nowhere: start an OTLP receiver (Jaeger) on 127.0.0.1:4317 to see them there.');
+  say(
+    `Spans went to ${otlpEndpoint}. In Jaeger search service "envoy", tags sidelight.outcome=masked or sidelight.pin=stale.`,
+  );
+}
+
+/** Traffic over the masked and the current cluster, until Ctrl-C. */
+async function keepRunning(stage: Stage, say: Say, signal: AbortSignal): Promise<void> {
+  say('\nStill running, with traffic, until Ctrl-C:');
+  say(`  Envoy      http://127.0.0.1:${stage.port}/b1  (also /b2, /a1, /a3)`);
+  say(`  its admin  http://127.0.0.1:${stage.envoy.admin.port}/clusters`);
+  say(`  Sidelight  ${stage.sidelight.httpUrl}/metrics  ${stage.sidelight.httpUrl}/api/v1/exchanges`);
+  const client = http1Client(stage.port, 4);
+  const paths = ['/b1', '/a1', '/a3'];
+  let turn = 0;
+  await drive(() => client.request(paths[turn++ % paths.length] ?? '/b1'), { concurrency: 2, pauseMs: 200, signal });
+  client.close();
+}
+
+/** Rejects when the user has had enough. */
+function interrupted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = () => reject(new Error('interrupted'));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+async function listens(address: { host: string; port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(address);
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}

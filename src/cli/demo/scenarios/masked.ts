@@ -1,0 +1,99 @@
+import { http1Client } from '../../../lab/http1-client.ts';
+import { type ClientResult, drive } from '../../../lab/load.ts';
+import { sumOf } from '../prometheus-text.ts';
+import { check, type Finding, percent, type Scenario } from '../scenario.ts';
+import { type Stage, untilTrue } from '../stage.ts';
+import { duration } from '../waterfall.ts';
+
+const requests = 80;
+
+/** Sends requests to a cluster one of whose two addresses is dead. */
+async function send(stage: Stage, cluster: string): Promise<readonly ClientResult[]> {
+  const client = http1Client(stage.port, 8);
+  await drive(() => client.request(`/${cluster}`), { concurrency: 8, total: requests });
+  client.close();
+  await untilTrue('the last log entries', async () => (await outcomes(stage, cluster)).all === requests);
+  return client.log;
+}
+
+async function outcomes(stage: Stage, cluster: string) {
+  const samples = await stage.sidelight.samples();
+  const requestsOf = (outcome: string) =>
+    sumOf(samples, 'sidelight_requests_total', { sidelight_cluster: cluster, sidelight_outcome: outcome });
+  const attemptsOf = (labels: Record<string, string>) =>
+    sumOf(samples, 'sidelight_attempts_total', { sidelight_cluster: cluster, ...labels });
+  return {
+    all: sumOf(samples, 'sidelight_requests_total', { sidelight_cluster: cluster }),
+    ok: requestsOf('ok'),
+    masked: requestsOf('masked'),
+    failed: requestsOf('failed'),
+    attempts: attemptsOf({}),
+    goodAttempts: attemptsOf({ sidelight_result: 'ok' }),
+    timedOut: attemptsOf({ sidelight_cause: 'connect_timeout' }),
+    hiddenS: sumOf(samples, 'sidelight_masked_latency_seconds_sum', { sidelight_cluster: cluster }),
+  };
+}
+
+/** B1: retries hide a dead address. */
+export const b1: Scenario = {
+  id: 'B1',
+  title: 'One of two addresses is dead, and retries hide it',
+  async play(stage): Promise<Finding> {
+    const log = await send(stage, 'b1');
+    const good = log.filter((result) => result.ok).length;
+    const slow = log.filter((result) => result.durationMs >= 240).length;
+    const retries = await stage.envoy.admin.stat('cluster.b1.upstream_rq_retry_success');
+    const seen = await outcomes(stage, 'b1');
+    const [trace] = await stage.sidelight.exchanges('masked');
+    return {
+      client: `${good} of ${requests} got 200 (${percent(good, requests)}); ${slow} of them took over 0.24 s`,
+      envoy: `upstream_rq_retry_success ${retries}; /clusters calls both hosts healthy`,
+      sidelight: [
+        `effective ${percent(seen.ok + seen.masked, seen.all)} · first-try ${percent(seen.ok, seen.all)} · actual ${percent(seen.goodAttempts, seen.attempts)} of attempts`,
+        `${seen.masked} masked, cause connect_timeout; they cost ${duration(seen.hiddenS * 1000).trim()} in all; amplification ${(seen.attempts / seen.all).toFixed(2)}`,
+      ],
+      trace,
+      checks: [
+        check('the client saw only successes', good === requests),
+        check("masked equals Envoy's retries that succeeded", seen.masked > 0 && seen.masked === retries),
+        check("masked equals the client's slow requests", seen.masked === slow),
+        check('every failed attempt timed out connecting', seen.timedOut === seen.attempts - seen.goodAttempts),
+        check('attempts = requests + masked', seen.attempts === requests + seen.masked),
+        check('the trace shows the failed attempt before the good one', isMaskedTimeout(trace?.attempts)),
+      ],
+    };
+  },
+};
+
+/** B2: the same without retries. */
+export const b2: Scenario = {
+  id: 'B2',
+  title: 'The same without retries: the failures surface',
+  async play(stage): Promise<Finding> {
+    const log = await send(stage, 'b2');
+    const bad = log.filter((result) => result.status === 503).length;
+    const failedConnects = await stage.envoy.admin.stat('cluster.b2.upstream_cx_connect_timeout');
+    const seen = await outcomes(stage, 'b2');
+    const trace = (await stage.sidelight.exchanges('failed')).find((exchange) => exchange.cluster === 'b2');
+    return {
+      client: `${bad} of ${requests} got 503 (${percent(bad, requests)})`,
+      envoy: `upstream_cx_connect_timeout ${failedConnects}`,
+      sidelight: [
+        `effective ${percent(seen.ok, seen.all)} · first-try ${percent(seen.ok, seen.all)} · 0 masked is a fact: ${seen.masked}`,
+        `${seen.failed} failed, cause connect_timeout, not retried`,
+      ],
+      trace,
+      checks: [
+        check('the client saw failures', bad > 0),
+        check('failed equals what the client counted', seen.failed === bad),
+        check('none is masked', seen.masked === 0),
+        check('attempts = requests', seen.attempts === requests),
+      ],
+    };
+  },
+};
+
+function isMaskedTimeout(attempts: readonly { result: string; cause?: string }[] | undefined): boolean {
+  const [first, second] = attempts ?? [];
+  return first?.cause === 'connect_timeout' && second?.result === 'ok';
+}

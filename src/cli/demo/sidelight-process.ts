@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import type { ConfigInput } from '../../config/schema.ts';
+import { dieWithUs } from '../../lab/cleanup.ts';
+import { tempDir } from '../../lab/temp-dir.ts';
+import { readSamples, type Sample } from './prometheus-text.ts';
+
+/** How to start this very program again: `node` and the entry file. */
+export interface Program {
+  node: string;
+  entry: string;
+}
+
+/** A pin, as `/api/v1/pins` tells it. Times epoch ms. */
+export interface ApiPin {
+  cluster: string;
+  endpoint: string;
+  layer: 'http' | 'tcp';
+  pin: string;
+  connectionId: string;
+  ageMs: number;
+  leftAtMs?: number;
+  lastUsedMs: number;
+  clearedMs?: number;
+  how?: string;
+}
+
+/** An exchange, as `/api/v1/exchanges` tells it. */
+export interface ApiExchange {
+  startMs: number;
+  durationMs: number;
+  outcome: string;
+  path: string;
+  cluster: string;
+  code?: number;
+  pin?: string;
+  traceId?: string;
+  attempts: {
+    number: number;
+    endpoint: string;
+    result: string;
+    cause?: string;
+    offsetMs: number;
+    durationMs: number;
+    code?: number;
+    connectionId?: string;
+    connectionAgeMs?: number;
+  }[];
+}
+
+export interface SidelightProcess {
+  grpcPort: number;
+  httpUrl: string;
+  samples(): Promise<Sample[]>;
+  pins(): Promise<{ pins: ApiPin[]; cleared: ApiPin[] }>;
+  exchanges(outcome?: string): Promise<ApiExchange[]>;
+  get(path: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Starts `sidelight serve` with this config on free ports, and waits until it is ready. */
+export async function startSidelight(program: Program, config: ConfigInput): Promise<SidelightProcess> {
+  const dir = tempDir();
+  const file = path.join(dir.path, 'sidelight.yaml');
+  const listen = { grpc: '127.0.0.1:0', http: '127.0.0.1:0' };
+  writeFileSync(file, stringify({ ...config, listen }));
+  const child = spawn(program.node, [program.entry, 'serve', '--config', file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  dieWithUs(child);
+  const close = async () => {
+    await stop(child);
+    dir.close();
+  };
+  try {
+    const { grpcPort, httpPort } = await listening(child);
+    return client(grpcPort, `http://127.0.0.1:${httpPort}`, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Reads the log line that says where it listens: its ports were the kernel's choice. */
+async function listening(child: ChildProcess): Promise<{ grpcPort: number; httpPort: number }> {
+  let log = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-65_536);
+  });
+  const deadline = performance.now() + 15_000;
+  while (performance.now() < deadline && child.exitCode === null) {
+    const found = /"event":"listening".*?"grpc":"[^"]*:(\d+)".*?"http":"[^"]*:(\d+)"/.exec(log);
+    if (found) return { grpcPort: Number(found[1]), httpPort: Number(found[2]) };
+    await sleep(20);
+  }
+  throw new Error(`sidelight did not come up:\n${log}`);
+}
+
+function client(grpcPort: number, httpUrl: string, close: () => Promise<void>): SidelightProcess {
+  const get = async (where: string) => {
+    const answer = await fetch(`${httpUrl}${where}`);
+    if (!answer.ok) throw new Error(`${where} answered ${answer.status}`);
+    return answer.text();
+  };
+  return {
+    grpcPort,
+    httpUrl,
+    get,
+    samples: async () => readSamples(await get('/metrics')),
+    pins: async () => JSON.parse(await get('/api/v1/pins')) as { pins: ApiPin[]; cleared: ApiPin[] },
+    exchanges: async (outcome) => {
+      const query = outcome === undefined ? '' : `?outcome=${outcome}`;
+      return (JSON.parse(await get(`/api/v1/exchanges${query}`)) as { exchanges: ApiExchange[] }).exchanges;
+    },
+    close,
+  };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const hard = setTimeout(() => child.kill('SIGKILL'), 5_000);
+  await gone;
+  clearTimeout(hard);
+}

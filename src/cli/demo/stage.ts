@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startBlackhole } from '../../lab/blackhole.ts';
+import { Cleanup } from '../../lab/cleanup.ts';
+import { dnsCluster, staticCluster } from '../../lab/clusters.ts';
+import { DnsServer } from '../../lab/dns-server.ts';
+import { type Json, labConfig } from '../../lab/envoy-config.ts';
+import { type EnvoyProcess, startEnvoy } from '../../lab/envoy-process.ts';
+import { Upstreams } from '../../lab/upstreams.ts';
+import { type Program, type SidelightProcess, startSidelight } from './sidelight-process.ts';
+
+/** All that the scenarios play on: one real Envoy with `envoy/full.yaml`, three upstreams, a DNS server, Sidelight. */
+export interface Stage {
+  envoy: EnvoyProcess;
+  sidelight: SidelightProcess;
+  dns: DnsServer;
+  upstreams: Upstreams;
+  /** Envoy's HTTP port. */
+  port: number;
+}
+
+/** How long after it left an endpoint is only draining, in the demo. */
+export const graceMs = 2000;
+export const oldIp = '127.0.0.11';
+export const newIp = '127.0.0.12';
+const thirdIp = '127.0.0.13';
+
+/** What Istio gives every HTTP route by default. */
+const istioRetries = {
+  retry_on: 'connect-failure,refused-stream,unavailable,cancelled',
+  num_retries: 2,
+  retry_host_predicate: [
+    {
+      name: 'envoy.retry_host_predicates.previous_hosts',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
+      },
+    },
+  ],
+  host_selection_retry_max_attempts: 5,
+};
+
+/** As Istio: Envoy's own default lets only three retries run at once. */
+const istioBreakers = { circuit_breakers: { thresholds: [{ max_retries: 1024 }] } };
+
+const route = (name: string, cluster: string, retry?: Json): Json => ({
+  name,
+  match: { prefix: `/${name}` },
+  route: { cluster, ...(retry ? { retry_policy: retry } : {}) },
+});
+
+/** Sets the stage; `cleanup` takes it down again. */
+export async function setStage(
+  options: { envoyBin: string; program: Program; otlpEndpoint: string | undefined },
+  cleanup: Cleanup,
+): Promise<Stage> {
+  const dns = cleanup.use(await DnsServer.start());
+  for (const name of ['a1', 'a3']) dns.set(hostOf(name), { kind: 'addresses', addresses: [oldIp], ttlSeconds: 1 });
+  const upstreams = cleanup.use(await Upstreams.start({ ips: [oldIp, newIp, thirdIp] }));
+  const dead = cleanup.use(await startBlackhole(thirdIp));
+  const sidelight = cleanup.use(
+    await startSidelight(options.program, {
+      clusters: ['a1', 'a3'].map((match) => ({ match, host: hostOf(match), graceMs })),
+      discovery: { dns: { servers: [`127.0.0.1:${dns.port}`], sameResolverAsProxy: true, refreshMs: 500 } },
+      join: { lingerMs: 1001 },
+      pins: { quietMs: 2000 },
+      traces: { rootSampleRatio: 1 },
+      ...(options.otlpEndpoint === undefined ? {} : { otlp: { endpoint: options.otlpEndpoint } }),
+    }),
+  );
+  const shared = { host: '', port: upstreams.port, dnsPort: dns.port };
+  const config = labConfig({
+    base: 'full',
+    sidelightPort: sidelight.grpcPort,
+    clusters: [
+      ...['b1', 'b2'].map((name) =>
+        staticCluster([`${dead.ip}:${dead.port}`, `${newIp}:${upstreams.port}`], {
+          name,
+          connectTimeoutMs: 250,
+          extra: istioBreakers,
+        }),
+      ),
+      dnsCluster({ ...shared, name: 'a1', kind: 'STRICT_DNS', host: hostOf('a1') }),
+      dnsCluster({ ...shared, name: 'a3', kind: 'LOGICAL_DNS', host: hostOf('a3') }),
+    ],
+    routes: [route('b1', 'b1', istioRetries), route('b2', 'b2'), route('a1', 'a1'), route('a3', 'a3')],
+    // As Envoy up to 1.38, and so Istio 1.30, behaves: LOGICAL_DNS keeps its connections after a flip.
+    runtime: { 'envoy.reloadable_features.enable_new_dns_implementation': false },
+  });
+  const envoy = cleanup.use(await startEnvoy({ bin: options.envoyBin, config }));
+  await untilTrue('Envoy to find Sidelight healthy', async () => {
+    return (await envoy.admin.stat('cluster.sidelight.membership_healthy')) === 1;
+  });
+  return { envoy, sidelight, dns, upstreams, port: envoy.port('http') };
+}
+
+/** The name that a cluster of the demo asks for. */
+export function hostOf(cluster: string): string {
+  return `${cluster}.demo.test`;
+}
+
+/** Looks again until it holds. Throws after ten seconds with what was waited for. */
+export async function untilTrue(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`waited ten seconds in vain for ${what}`);
+    await sleep(50);
+  }
+}

@@ -1,0 +1,25 @@
+import type { SelfMetrics } from '../../emit/metrics/self-metrics.ts';
+import type { IngressCounters } from '../../ingress/counters.ts';
+import type { Logger } from '../../lib/logger.ts';
+
+/** What the gRPC edge tells of itself, as self-metrics and, where somebody should act, as log lines. */
+export function ingressCounters(self: SelfMetrics, logger: Logger): IngressCounters {
+  return {
+    streamOpened: (kind) => self.streamOpened(kind),
+    streamClosed: (kind) => self.streamClosed(kind),
+    message: (kind) => self.message(kind),
+    decodeError(kind, error) {
+      self.decodeError(kind);
+      logger.warn('decode.failed', { stream: kind, problem: error.text });
+    },
+    refused(kind, reason, count) {
+      for (let i = 0; i < count; i += 1) self.refused(reason);
+      logger.warn('input.refused', { stream: kind, reason, count });
+    },
+    failOpen: () => self.failOpen('no_facts'),
+    internalError(kind, error) {
+      self.failOpen('internal');
+      logger.error('internal', { stream: kind, error });
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type Admin, startAdmin } from '../../admin/server.ts';
+import { createClusterRules } from '../../config/cluster-rules.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Discovery } from '../../discovery/discovery.ts';
+import { createEmit, type Emit } from '../../emit/create-emit.ts';
+import { Coverage } from '../../flow/coverage.ts';
+import { PinHistory } from '../../flow/pin-history.ts';
+import type { Recorder } from '../../flow/recorder.ts';
+import type { Ingress } from '../../ingress/server.ts';
+import { parseHostPort } from '../../lib/host-port.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { clustersView, pinsView, reportersView } from './api-views.ts';
+import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
+
+export interface SidelightOptions {
+  config: Config;
+  version: string;
+  /** The process's environment; only `OTEL_*` is read. */
+  env: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+  /** Epoch ms. */
+  now: () => number;
+  /** Uniform in [0, 1). */
+  random: () => number;
+}
+
+/** A running service. */
+export interface Sidelight {
+  grpcPort: number;
+  httpPort: number;
+  /** Stops in order: no new streams, what is open judged, telemetry flushed. Takes `shutdownMs` at most. */
+  close(): Promise<void>;
+}
+
+/** How often what lingers is closed, ms. */
+const beatMs = 250;
+/** A proxy that only tags no longer counts as reporting after so long without a request, ms. */
+const reporterQuietMs = 60_000;
+/** Pins that cleared, kept for the API. */
+const clearedPins = 500;
+
+interface Rooms {
+  discovery: Discovery;
+  emit: Emit;
+  recorder: Recorder;
+  coverage: Coverage;
+  history: PinHistory;
+  ingress: Ingress;
+  lag: ReturnType<typeof monitorEventLoopDelay>;
+  beat: NodeJS.Timeout;
+}
+
+/** Builds every room, joins them, and listens. Rejects with `listen_failed`. */
+export async function startSidelight(options: SidelightOptions): Promise<Sidelight> {
+  const { config } = options;
+  const rooms = buildRooms(options);
+  const state = { serving: false };
+  let admin: Admin | undefined;
+  try {
+    await rooms.discovery.start();
+    admin = await openAdmin(options, rooms, state);
+    const grpcPort = await rooms.ingress.bind(config.listen.grpc);
+    state.serving = true;
+    rooms.ingress.setServing(true);
+    return {
+      grpcPort,
+      httpPort: admin.port,
+      close: () => {
+        state.serving = false;
+        return stop(rooms, admin, config.shutdownMs);
+      },
+    };
+  } catch (error) {
+    await stop(rooms, admin, 0);
+    throw error;
+  }
+}
+
+function buildRooms(options: SidelightOptions): Rooms {
+  const { config, logger, now } = options;
+  const ground: Ground = { ...options, rules: createClusterRules(config) };
+  const lag = monitorEventLoopDelay({ resolution: 20 });
+  lag.enable();
+  const discovery = buildDiscovery(ground);
+  const coverage = new Coverage(config.limits.reporters);
+  const history = new PinHistory(clearedPins);
+  const emit = createEmit({
+    limits: config.limits,
+    resource: { version: options.version, instanceId: randomUUID() },
+    otlp: { ...config.otlp, endpoint: config.otlp.endpoint },
+    env: options.env,
+    now,
+    sampling: {
+      ratio: config.traces.rootSampleRatio,
+      keptPerSecond: config.traces.keepPerSecond,
+      keptBurst: config.traces.keepBurst,
+      slowMs: (cluster) => ground.rules(cluster ?? '').slowMs,
+    },
+    sources: {
+      pins: () => pinGauges(recorder),
+      discovery: () => discovery.snapshot(),
+      coverage: () => coverage.summary(now(), reporterQuietMs),
+      eventLoopLagMs: () => lag.percentile(99) / 1e6,
+    },
+    onExportFailure: (failure) => logger.warn('otlp.export_failed', { ...failure }),
+  });
+  for (const problem of emit.problems) logger.warn('environment.ignored', { ...problem });
+  const recorder = buildRecorder(ground, { discovery, emit, history });
+  const ingress = buildIngress(ground, { discovery, emit, recorder, coverage });
+  const beat = setInterval(() => recorder.advance(), beatMs);
+  return { discovery, emit, recorder, coverage, history, ingress, lag, beat };
+}
+
+async function openAdmin(
+  { config, logger, now }: SidelightOptions,
+  { discovery, emit, recorder, coverage, history }: Rooms,
+  state: { serving: boolean },
+): Promise<Admin> {
+  const { host, port } = parseHostPort(config.listen.http) ?? { host: '127.0.0.1', port: 0 };
+  return startAdmin({
+    host,
+    port,
+    sources: {
+      ready: () => ({ ready: state.serving, reasons: state.serving ? [] : ['not serving: starting or shutting down'] }),
+      metrics: () => emit.scrape(),
+      exchanges: (query) => ({ nowMs: now(), exchanges: emit.recent(query) }),
+      pins: () => pinsView(recorder.board(), history.cleared(), now()),
+      clusters: () => clustersView(discovery.snapshot().clusters(), now()),
+      reporters: () => reportersView(coverage.reporters(), now()),
+    },
+    onError: (error) => logger.error('http.failed', { error }),
+  });
+}
+
+async function stop(rooms: Rooms, admin: Admin | undefined, withinMs: number): Promise<void> {
+  const { ingress, recorder, discovery, emit, lag, beat } = rooms;
+  await ingress.drain(withinMs / 2);
+  clearInterval(beat);
+  recorder.flush();
+  discovery.stop();
+  await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
+  lag.disable();
+}

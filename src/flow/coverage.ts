@@ -1,0 +1,62 @@
+import { type Profile, profiles, type Reporter } from '../model/reporter.ts';
+
+/** One proxy that reports, as far as it is open now. Times epoch ms, our clock. */
+export interface CoveredReporter {
+  reporter: Reporter;
+  profile: Profile;
+  /** Log streams that it holds open now; 0 in profile `tag`, whose streams live as long as a request. */
+  streams: number;
+  firstSeenMs: number;
+  lastEntryMs: number;
+}
+
+/** Who reports: without this, "0 masked" is no fact. Bounded; the one not heard of for longest leaves first. */
+export class Coverage {
+  readonly #max: number;
+  /** In order of the last entry. */
+  readonly #byId = new Map<string, CoveredReporter>();
+
+  constructor(maxReporters: number) {
+    this.#max = maxReporters;
+  }
+
+  /** A reporter was heard. `newStreams`: 1 when it opened a log stream. */
+  heard(reporter: Reporter, profile: Profile, nowMs: number, newStreams = 0): void {
+    const id = idOf(reporter, profile);
+    const known = this.#byId.get(id);
+    this.#byId.delete(id);
+    this.#byId.set(id, {
+      reporter,
+      profile,
+      streams: (known?.streams ?? 0) + newStreams,
+      firstSeenMs: known?.firstSeenMs ?? nowMs,
+      lastEntryMs: nowMs,
+    });
+    if (this.#byId.size <= this.#max) return;
+    const [oldest] = this.#byId.keys();
+    if (oldest !== undefined) this.#byId.delete(oldest);
+  }
+
+  /** One of its log streams ended: that is not a sign of life. */
+  streamEnded(reporter: Reporter, profile: Profile): void {
+    const known = this.#byId.get(idOf(reporter, profile));
+    if (known !== undefined) known.streams = Math.max(0, known.streams - 1);
+  }
+
+  reporters(): readonly CoveredReporter[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Per profile: who reports now (a stream is open, or, in `tag`, a request within `quietMs`), and the last entry. */
+  summary(nowMs: number, quietMs: number): { profile: Profile; reporters: number; lastEntryMs: number | undefined }[] {
+    return profiles.map((profile) => {
+      const seen = this.reporters().filter((row) => row.profile === profile);
+      const active = seen.filter((row) => row.streams > 0 || (profile === 'tag' && row.lastEntryMs + quietMs > nowMs));
+      return { profile, reporters: active.length, lastEntryMs: seen.at(-1)?.lastEntryMs };
+    });
+  }
+}
+
+function idOf({ nodeId, pod, workload }: Reporter, profile: Profile): string {
+  return [profile, nodeId, pod, workload].join('|');
+}
