@@ -41,6 +41,8 @@ function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: num
 
 function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVerdict {
   const { nowMs, requestStartMs = nowMs, connectionOpenedMs, clockUncertaintyMs } = facts;
+  // The recorder judges a request after its end: what left since then was listed when it was used.
+  if (nowMs <= leftAtMs) return verdict(view, 'current', undefined);
   // A request that began inside the grace was free to use the endpoint, however long it runs.
   const usedAtMs = Math.min(nowMs, requestStartMs) - clockUncertaintyMs;
   if (usedAtMs <= leftAtMs || usedAtMs - leftAtMs < view.graceMs) return verdict(view, 'draining', leftAtMs);

@@ -120,6 +120,12 @@ describe('current', () => {
   });
 });
 
+describe('judged after the fact', () => {
+  test('an endpoint that left after the request had ended was current', () => {
+    expect(judge({ requestStartMs: 190_000, nowMs: 195_000 })).toMatchObject({ pin: 'current', leftAtMs: undefined });
+  });
+});
+
 describe('draining', () => {
   test.each<[string, Partial<PinFacts>]>([
     ['the request began before the endpoint left, and still runs long after the grace', { requestStartMs: 199_999 }],
@@ -138,7 +144,6 @@ describe('draining', () => {
       'the age is not known, but the request is inside the grace',
       { connectionOpenedMs: undefined, requestStartMs: 205_000 },
     ],
-    ['the endpoint left after the request had ended', { requestStartMs: 190_000, nowMs: 195_000 }],
     [
       'without a grace, a request of the moment of the leaving',
       { requestStartMs: 200_000, view: withView({ graceMs: 0 }) },

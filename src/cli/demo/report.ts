@@ -12,7 +12,7 @@ export function tell(scenario: Scenario, finding: Finding, say: Say, colour: boo
   say(`    Envoy        ${finding.envoy}`);
   finding.sidelight.forEach((line, index) => say(`    ${index === 0 ? 'Sidelight   ' : '            '} ${line}`));
   if (finding.trace !== undefined) {
-    say(`    the trace    ${finding.trace.traceId ?? 'not sampled'}`);
+    say(`    one of them  ${finding.trace.traceId === undefined ? '' : `trace ${finding.trace.traceId}`}`.trimEnd());
     for (const line of waterfall(bars(finding.trace), colour)) say(`      ${line}`);
   }
   for (const { what, met } of finding.checks) if (!met) say(`    NOT MET      ${what}`);

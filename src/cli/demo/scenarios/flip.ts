@@ -134,7 +134,6 @@ async function playPinned(stage: Stage, { client }: Traffic): Promise<Finding> {
 }
 
 async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Finding> {
-  const cycledMs = Date.now();
   stage.upstreams.cycle(oldIp);
   await untilTrue('the pins to clear', async () => (await pinsOf(stage, 'a3', 'stale')).length === 0);
   const series = await stalePins(stage, 'a3');
@@ -151,7 +150,7 @@ async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Fin
     client: `the next requests go to ${newIp}; ${retried} requests were cut by the closing`,
     envoy: `/clusters lists ${await hosts(stage, 'a3')}, as before: it shows no difference`,
     sidelight: [
-      `${cleared.length} pins cleared; the last request over one ended ${((last - cycledMs) / 1000).toFixed(2)} s after the closing`,
+      `${cleared.length} pins cleared: last used at ${clock(last)}, and quiet since`,
       `sidelight_pins{sidelight_pin="stale"} is gone from /metrics`,
     ],
     trace: undefined,
@@ -161,6 +160,11 @@ async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Fin
       check('the old server gets nothing more', stage.upstreams.requests(oldIp) === onOld),
     ],
   };
+}
+
+/** `23:47:05.120`, UTC. */
+function clock(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
 }
 
 async function hosts(stage: Stage, cluster: string): Promise<string> {

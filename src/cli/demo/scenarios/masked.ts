@@ -41,13 +41,14 @@ export const b1: Scenario = {
   async play(stage): Promise<Finding> {
     const log = await send(stage, 'b1');
     const good = log.filter((result) => result.ok).length;
-    const slow = log.filter((result) => result.durationMs >= 240).length;
+    const slowest = Math.max(...log.map((result) => result.durationMs));
+    const hosts = await stage.envoy.admin.hosts('b1');
     const retries = await stage.envoy.admin.stat('cluster.b1.upstream_rq_retry_success');
     const seen = await outcomes(stage, 'b1');
     const [trace] = await stage.sidelight.exchanges('masked');
     return {
-      client: `${good} of ${requests} got 200 (${percent(good, requests)}); ${slow} of them took over 0.24 s`,
-      envoy: `upstream_rq_retry_success ${retries}; /clusters calls both hosts healthy`,
+      client: `${good} of ${requests} got 200 (${percent(good, requests)}); the slowest took ${duration(slowest).trim()}`,
+      envoy: `upstream_rq_retry_success ${retries}; /clusters calls ${hosts.filter((host) => host.healthy).length} of ${hosts.length} hosts healthy`,
       sidelight: [
         `effective ${percent(seen.ok + seen.masked, seen.all)} · first-try ${percent(seen.ok, seen.all)} · actual ${percent(seen.goodAttempts, seen.attempts)} of attempts`,
         `${seen.masked} masked, cause connect_timeout; they cost ${duration(seen.hiddenS * 1000).trim()} in all; amplification ${(seen.attempts / seen.all).toFixed(2)}`,
@@ -56,7 +57,7 @@ export const b1: Scenario = {
       checks: [
         check('the client saw only successes', good === requests),
         check("masked equals Envoy's retries that succeeded", seen.masked > 0 && seen.masked === retries),
-        check("masked equals the client's slow requests", seen.masked === slow),
+        check("first-try = 1 - masked / the client's requests", seen.ok === log.length - seen.masked),
         check('every failed attempt timed out connecting', seen.timedOut === seen.attempts - seen.goodAttempts),
         check('attempts = requests + masked', seen.attempts === requests + seen.masked),
         check('the trace shows the failed attempt before the good one', isMaskedTimeout(trace?.attempts)),
