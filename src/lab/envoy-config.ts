@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { allowInject } from './inject-variant.ts';
 
 /** The files in `envoy/`. */
 export type ShippedConfig = 'observe' | 'full' | 'tag';
@@ -56,6 +57,8 @@ export interface LabConfigOptions {
   routes?: readonly Json[];
   /** HTTP filters that go before everything of ours. */
   earlierFilters?: readonly HttpFilter[];
+  /** `full` and `tag`: the variant of the comments in the shipped file, in which the tagger sets `traceparent`. */
+  inject?: boolean;
   /** Runtime flags, such as `envoy.reloadable_features.enable_new_dns_implementation`. */
   runtime?: Json;
   /** How long Envoy keeps log entries back, ms. */
@@ -103,6 +106,7 @@ function adaptListener(listener: Listener, options: LabConfigOptions): void {
     }
     const host = filter.route_config?.virtual_hosts[0];
     if (host && options.routes) host.routes = [...options.routes];
+    if (options.inject) allowInject(filter.http_filters ?? []);
     filter.http_filters?.unshift(...(options.earlierFilters ?? []));
   }
 }
