@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { DecodeError, DecodeLimits } from './limits.ts';
 import { type PlainValue, plainValues } from './struct.ts';
 import { wire } from './wire.ts';
-import type { WireHeader, WireProcessingRequest } from './wire-types.ts';
+import type { WireBody, WireHeader, WireProcessingRequest } from './wire-types.ts';
 
 /** The phases of which ext_proc tells; each has an answer of its own. */
 export type ProcessingKind =
@@ -12,6 +12,8 @@ export type ProcessingKind =
   | 'responseBody'
   | 'requestTrailers'
   | 'responseTrailers';
+
+export type BodyKind = 'requestBody' | 'responseBody';
 
 const kinds: ReadonlySet<string | undefined> = new Set<ProcessingKind>([
   'requestHeaders',
@@ -27,8 +29,10 @@ export interface ProcessingMessage {
   kind: ProcessingKind;
   /** Envoy waits for no answer and ignores one. */
   observability: boolean;
-  /** The filter's body mode makes Envoy keep no body: an empty answer would lose it. In a stream's first message only. */
-  bodyNotKept: boolean;
+  /** Bodies of which Envoy keeps nothing: a piece that is not given back is lost. In a stream's first message only. */
+  bodiesNotKept: readonly BodyKind[];
+  /** The piece of a body, of the two body kinds. */
+  body: WireBody | undefined;
   /** Values of the attributes, by the text of their expressions. */
   attributes: ReadonlyMap<string, PlainValue>;
   /** By lower-case name; several of one name are joined with a comma. */
@@ -38,7 +42,13 @@ export interface ProcessingMessage {
 /** On an error `kind` is what is to be answered; absent where nothing can be. */
 export type ProcessingMessageResult =
   | { ok: true; message: ProcessingMessage }
-  | { ok: false; error: DecodeError; kind: ProcessingKind | undefined; observability: boolean };
+  | {
+      ok: false;
+      error: DecodeError;
+      kind: ProcessingKind | undefined;
+      observability: boolean;
+      bodiesNotKept: readonly BodyKind[];
+    };
 
 /** Envoy's key for the attributes, whatever the filter's own name. */
 const attributesKey = 'envoy.filters.http.ext_proc';
@@ -59,37 +69,42 @@ export function decodeProcessingRequest(bytes: Uint8Array, limits: DecodeLimits)
   }
 }
 
-function refusal(error: DecodeError, kind?: ProcessingKind, observability = false): ProcessingMessageResult {
-  return { ok: false, error, kind, observability };
+/** A message that was not read leaves open what is to be answered. */
+function refusal(error: DecodeError): ProcessingMessageResult {
+  return { ok: false, error, kind: undefined, observability: false, bodiesNotKept: [] };
 }
 
 function processingMessage(request: WireProcessingRequest, limits: DecodeLimits): ProcessingMessageResult {
-  const observability = request.observabilityMode === true;
+  const told = { observability: request.observabilityMode === true, bodiesNotKept: bodiesNotKept(request) };
   if (!isKind(request.request)) {
-    return refusal(
-      { reason: 'malformed', text: 'an ext_proc message of a kind that is not known' },
-      undefined,
-      observability,
-    );
+    const text = 'an ext_proc message of a kind that is not known';
+    return { ok: false, error: { reason: 'malformed', text }, kind: undefined, ...told };
   }
   const attributes = request.attributes?.[attributesKey];
   const headers = (request.requestHeaders ?? request.responseHeaders)?.headers?.headers ?? [];
   const passed = passedLimit(headers, Object.keys(attributes?.fields ?? {}).length, limits);
   if (passed !== undefined) {
     const text = `an ext_proc message over ${passed} ${limits[passed]}`;
-    return refusal({ reason: passed, text }, request.request, observability);
+    return { ok: false, error: { reason: passed, text }, kind: request.request, ...told };
   }
-  const { requestBodyMode = 0, responseBodyMode = 0 } = request.protocolConfig ?? {};
   return {
     ok: true,
     message: {
       kind: request.request,
-      observability,
-      bodyNotKept: Math.max(requestBodyMode, responseBodyMode) >= firstModeWithoutBody,
+      ...told,
+      body: request.requestBody ?? request.responseBody,
       attributes: plainValues(attributes),
       headers: headerMap(headers),
     },
   };
+}
+
+function bodiesNotKept({ protocolConfig }: WireProcessingRequest): readonly BodyKind[] {
+  const { requestBodyMode = 0, responseBodyMode = 0 } = protocolConfig ?? {};
+  const bodies: BodyKind[] = [];
+  if (requestBodyMode >= firstModeWithoutBody) bodies.push('requestBody');
+  if (responseBodyMode >= firstModeWithoutBody) bodies.push('responseBody');
+  return bodies;
 }
 
 function isKind(text: string | undefined): text is ProcessingKind {

@@ -83,11 +83,21 @@ export interface WireHeader {
   rawValue?: Uint8Array;
 }
 
+/** A piece of a body, both as it comes and as it is given back. */
+export interface WireBody {
+  body?: Uint8Array;
+  endOfStream?: boolean;
+  endOfStreamWithoutMessage?: boolean;
+  grpcMessageCompressed?: boolean;
+}
+
 export interface WireProcessingRequest {
   /** Which member of the oneof is set. */
   request?: string;
   requestHeaders?: { headers?: { headers?: WireHeader[] } };
   responseHeaders?: { headers?: { headers?: WireHeader[] } };
+  requestBody?: WireBody;
+  responseBody?: WireBody;
   attributes?: Record<string, WireStruct>;
   observabilityMode?: boolean;
   protocolConfig?: { requestBodyMode?: number; responseBodyMode?: number };
@@ -97,11 +107,15 @@ interface WireHeadersAnswer {
   response?: { headerMutation?: { setHeaders: { header: WireHeader; appendAction: number }[] } };
 }
 
+interface WireBodyAnswer {
+  response?: { bodyMutation: { streamedResponse: WireBody } };
+}
+
 export interface WireProcessingResponse {
   requestHeaders?: WireHeadersAnswer;
   responseHeaders?: WireHeadersAnswer;
-  requestBody?: object;
-  responseBody?: object;
+  requestBody?: WireBodyAnswer;
+  responseBody?: WireBodyAnswer;
   requestTrailers?: object;
   responseTrailers?: object;
   dynamicMetadata?: WireStruct;

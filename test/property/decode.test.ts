@@ -30,7 +30,7 @@ test('no mutation of a real message makes a decoder throw', () => {
         const start = at % (bytes.length + 1);
         bytes = Buffer.concat([bytes.subarray(0, start), insert, bytes.subarray(start + remove)]);
       }
-      decodeBoth(bytes);
+      expect(() => decodeBoth(bytes)).not.toThrow();
     }),
     { numRuns: 3000 },
   );
@@ -85,7 +85,7 @@ const common = fc.record(
   },
   { requiredKeys: [] },
 );
-const request = fc.record(
+const httpRequest = fc.record(
   {
     request_method: fc.constantFrom('GET', 'POST', 'PATCH'),
     authority: text,
@@ -107,7 +107,7 @@ const response = fc.record(
 );
 
 test('a valid log message says the same as the reference decoder', () => {
-  const entry = fc.record({ common_properties: common, request, response });
+  const entry = fc.record({ common_properties: common, request: httpRequest, response });
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 3 }), (log_entry) => {
       const bytes = reference.logMessage.serialize({ http_logs: { log_entry } });

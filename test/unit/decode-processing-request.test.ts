@@ -124,13 +124,13 @@ test('the request’s traceparent is read from the attribute too', () => {
 
 // Field 11, protocol_config {request_body_mode: N}: the reference is older than it.
 test.each([
-  [1, false],
-  [3, false],
-  [4, true],
-  [5, true],
-])('body mode %i means that Envoy keeps no body: %s', (mode, bodyNotKept) => {
+  [1, []],
+  [3, []],
+  [4, ['requestBody']],
+  [5, ['requestBody']],
+])('with request body mode %i Envoy does not keep %j', (mode, bodiesNotKept) => {
   const bytes = Buffer.concat([bytesOf({ request_headers: {} }), Buffer.from([0x5a, 0x02, 0x08, mode])]);
-  expect(decodeProcessingRequest(bytes, limits)).toMatchObject({ ok: true, message: { bodyNotKept } });
+  expect(decodeProcessingRequest(bytes, limits)).toMatchObject({ ok: true, message: { bodiesNotKept } });
 });
 
 test('headers and attributes over their bounds are refused, with the kind that is to be answered', () => {

@@ -33,6 +33,19 @@ const newer: Record<string, string[]> = {
     'optional envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode request_body_mode = 1',
     'optional envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode response_body_mode = 2',
   ],
+  'envoy.service.ext_proc.v3.HttpBody': [
+    'optional bool end_of_stream_without_message = 3',
+    'optional bool grpc_message_compressed = 4',
+  ],
+  'envoy.service.ext_proc.v3.BodyMutation': [
+    'optional envoy.service.ext_proc.v3.StreamedBodyResponse streamed_response = 3 in mutation',
+  ],
+  'envoy.service.ext_proc.v3.StreamedBodyResponse': [
+    'optional bytes body = 1',
+    'optional bool end_of_stream = 2',
+    'optional bool end_of_stream_without_message = 3',
+    'optional bool grpc_message_compressed = 4',
+  ],
   'grpc.health.v1.HealthCheckRequest': ['optional string service = 1'],
   'grpc.health.v1.HealthCheckResponse': ['optional grpc.health.v1.HealthCheckResponse.ServingStatus status = 1'],
   'grpc.health.v1.HealthCheckResponse.ServingStatus': [
