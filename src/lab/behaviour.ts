@@ -33,7 +33,7 @@ export type Handler = (request: UpstreamRequest) => Behaviour;
  * `/hang`, `/garbage`, `/grpc/14`, `/grpc-no-status`; anything else is 200 at once.
  */
 export const behaviourFromPath: Handler = ({ path }) => {
-  const [name, number = ''] = path.split('?', 1).join('').split('/').slice(1);
+  const [name = '', number = ''] = path.split('?', 1).join('').split('/').slice(1);
   switch (name) {
     case 'status':
       return { kind: 'respond', status: Number(number) };

@@ -71,7 +71,7 @@ export class EnvoyAdmin {
 
   /** Sets runtime keys; needs an admin layer in the bootstrap, which `labConfig` adds. */
   async setRuntime(values: Readonly<Record<string, string>>): Promise<void> {
-    await this.post(`/runtime_modify?${new URLSearchParams(values)}`);
+    await this.post(`/runtime_modify?${new URLSearchParams(values).toString()}`);
   }
 
   /** Waits until a counter or gauge satisfies the test; throws after `timeoutMs` with its last value. */

@@ -37,15 +37,9 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   const configFile = path.join(dir.path, 'envoy.json');
   const adminFile = path.join(dir.path, 'admin');
   writeFileSync(configFile, JSON.stringify(options.config));
-  const child = spawn(
-    options.bin,
-    [
-      ...['--config-path', configFile, '--admin-address-path', adminFile],
-      ...['--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'],
-      ...['--use-dynamic-base-id', '--drain-time-s', '1', '--parent-shutdown-time-s', '2'],
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir.path },
-  );
+  const args = ['--use-dynamic-base-id', '--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'];
+  args.push('--config-path', configFile, '--admin-address-path', adminFile);
+  const child = spawn(options.bin, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir.path });
   dieWithUs(child);
   const logs = keepLogs(child);
   const close = async () => {

@@ -37,7 +37,7 @@ function send(session: http2.ClientHttp2Session, path: string, options: RequestO
     stream.close(http2.constants.NGHTTP2_CANCEL);
   };
   const timer = options.abortAfterMs === undefined ? undefined : setTimeout(abort, options.abortAfterMs);
-  stream.on('response', (headers) => result.head(headers[':status'] as number, headers as ClientResult['headers']));
+  stream.on('response', (headers) => result.head(headers[':status'] ?? 0, headers));
   stream.on('trailers', (trailers) => result.trailers(trailers as ClientResult['headers']));
   stream.on('data', (chunk: Buffer) => {
     result.body(chunk);

@@ -21,7 +21,7 @@ export async function tcpClient(port: number): Promise<TcpClient> {
       let answer = '';
       while (answer.length < text.length) {
         if (socket.destroyed || socket.readableEnded) throw new Error('the connection broke');
-        const chunk: Buffer | null = socket.read();
+        const chunk = socket.read() as Buffer | null;
         if (chunk) answer += chunk.toString();
         else await Promise.race([once(socket, 'readable'), once(socket, 'close')]);
       }

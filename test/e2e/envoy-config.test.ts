@@ -41,7 +41,7 @@ const cluster = (name: ShippedConfig): Json | undefined =>
 const http2 = (name: ShippedConfig): unknown => {
   const options = cluster(name)?.['typed_extension_protocol_options'] as Record<string, Json>;
   const http = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions'];
-  return (http?.['explicit_http_config'] as Json)['http2_protocol_options'];
+  return (http?.['explicit_http_config'] as Json | undefined)?.['http2_protocol_options'];
 };
 const extProc = (name: ShippedConfig): Json | undefined =>
   httpFilters(name).find((filter) => filter.name === 'envoy.filters.http.ext_proc.sidelight')?.typed_config;

@@ -27,10 +27,10 @@ it('takes a behaviour for one address', async () => {
 
 it('breaks off before the headers, and in the body', async () => {
   const upstreams = await start();
-  await expect(get(upstreams, '127.0.0.11', '/reset')).rejects.toThrow();
+  await expect(get(upstreams, '127.0.0.11', '/reset')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
   const response = await get(upstreams, '127.0.0.11', '/die-in-body');
   expect(response.status).toBe(200);
-  await expect(response.text()).rejects.toThrow();
+  await expect(response.text()).rejects.toMatchObject({ message: 'terminated' });
 });
 
 it('refuses connections while an address is down', async () => {
