@@ -10,7 +10,7 @@ import { limits, reference } from './wire.ts';
 const raw = (bytes: Buffer): Buffer => bytes;
 
 /** A sink that remembers all it was told. */
-export class RecordingSink implements LogSink {
+class RecordingSink implements LogSink {
   readonly streams: LogStream[] = [];
   readonly closedIds: number[] = [];
   readonly received: { stream: LogStream; entry: LogEntry; receivedMs: number }[] = [];
@@ -30,7 +30,7 @@ export class RecordingSink implements LogSink {
 }
 
 /** A tagger that remembers the facts and answers with one tag and one header. */
-export class RecordingTagger implements Tagger {
+class RecordingTagger implements Tagger {
   readonly requests: RequestFacts[] = [];
   readonly responses: ResponseFacts[] = [];
   requestHeaders(facts: RequestFacts) {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition, type ServiceDefinition } from '@grpc/proto-loader';
 import type { DecodeLimits } from '../../src/decode/limits.ts';
 
-const deps = new URL('../../node_modules/@grpc/grpc-js-xds/deps/', import.meta.url);
+const deps = new URL('deps/', import.meta.resolve('@grpc/grpc-js-xds/package.json'));
 const includeDirs = ['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((folder) =>
   fileURLToPath(new URL(folder, deps)),
 );
