@@ -5,6 +5,7 @@ export default defineConfig({
     reporters: ['default', './test/support/skip-reporter.ts'],
     // Two processes at a time: e2e tests start an Envoy each, and wait for real timeouts.
     maxWorkers: 2,
+    maxConcurrency: 3,
     projects: [
       { test: { name: 'fast', include: ['test/{unit,property,golden}/**/*.test.ts'] } },
       {

@@ -53,6 +53,7 @@ export interface ApiExchange {
 }
 
 export interface SidelightProcess {
+  pid: number;
   grpcPort: number;
   httpUrl: string;
   samples(): Promise<Sample[]>;
@@ -62,12 +63,12 @@ export interface SidelightProcess {
   close(): Promise<void>;
 }
 
-/** Starts `sidelight serve` with this config on free ports, and waits until it is ready. */
+/** Starts `sidelight serve` with this config, on free ports unless it names others, and waits until it listens. */
 export async function startSidelight(program: Program, config: ConfigInput): Promise<SidelightProcess> {
   const dir = tempDir();
   const file = path.join(dir.path, 'sidelight.yaml');
   const listen = { grpc: '127.0.0.1:0', http: '127.0.0.1:0' };
-  writeFileSync(file, stringify({ ...config, listen }));
+  writeFileSync(file, stringify({ listen, ...config }));
   const child = spawn(program.node, [program.entry, 'serve', '--config', file], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -78,7 +79,7 @@ export async function startSidelight(program: Program, config: ConfigInput): Pro
   };
   try {
     const { grpcPort, httpPort } = await listening(child);
-    return client(grpcPort, `http://127.0.0.1:${httpPort}`, close);
+    return client(child.pid ?? 0, grpcPort, `http://127.0.0.1:${httpPort}`, close);
   } catch (error) {
     await close();
     throw error;
@@ -100,13 +101,14 @@ async function listening(child: ChildProcess): Promise<{ grpcPort: number; httpP
   throw new Error(`sidelight did not come up:\n${log}`);
 }
 
-function client(grpcPort: number, httpUrl: string, close: () => Promise<void>): SidelightProcess {
+function client(pid: number, grpcPort: number, httpUrl: string, close: () => Promise<void>): SidelightProcess {
   const get = async (where: string) => {
     const answer = await fetch(`${httpUrl}${where}`);
     if (!answer.ok) throw new Error(`${where} answered ${answer.status}`);
     return answer.text();
   };
   return {
+    pid,
     grpcPort,
     httpUrl,
     get,

@@ -18,7 +18,7 @@ export function ingressCounters(self: SelfMetrics, logger: Logger): IngressCount
     },
     failOpen: () => self.failOpen('no_facts'),
     internalError(kind, error) {
-      self.failOpen('internal');
+      if (kind === 'ext_proc') self.failOpen('internal');
       logger.error('internal', { stream: kind, error });
     },
   };
