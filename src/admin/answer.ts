@@ -2,7 +2,8 @@
 export interface Answer {
   status: number;
   contentType: string;
-  body: string;
+  /** Whole, or in pieces that are made as the client reads. */
+  body: string | Iterable<string>;
   headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type Answer, problem, securityHeaders } from './answer.ts';
 import { isLocalHostHeader } from './host-check.ts';
 import { type AdminSources, routes } from './routes.ts';
@@ -7,7 +9,7 @@ export interface HandleOptions {
   sources: AdminSources;
   /** True where the port is on loopback: then a foreign `Host` is refused. */
   localOnly: boolean;
-  /** A callback threw, or something here did. */
+  /** A callback threw. */
   onError: (error: unknown) => void;
 }
 
@@ -21,18 +23,26 @@ export async function handle(
 ): Promise<void> {
   let answer: Answer;
   try {
-    answer = await answerTo(request, options);
+    answer = answerTo(request, options);
   } catch (error) {
     options.onError(error);
     answer = problem(500, 'internal', 'The answer could not be made; the log says why.');
   }
-  send(request, response, answer);
+  try {
+    await send(request, response, answer);
+  } catch (error) {
+    // A client that leaves is no error of ours; a body that cannot be made is, and its client sees it cut off.
+    if (!isClientGone(error)) options.onError(error);
+    response.destroy();
+  }
 }
 
-function answerTo(
-  { method, url = '/', headers }: IncomingMessage,
-  { sources, localOnly }: HandleOptions,
-): Answer | Promise<Answer> {
+function isClientGone(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+function answerTo({ method, url = '/', headers }: IncomingMessage, { sources, localOnly }: HandleOptions): Answer {
   if (localOnly && !isLocalHostHeader(headers.host))
     return problem(403, 'foreign_host', 'This port answers to localhost and loopback addresses only.');
   if (url.length > longestUrl) return problem(414, 'uri_too_long', `A URL may have ${longestUrl} characters.`);
@@ -45,15 +55,18 @@ function answerTo(
   return route(sources, parsed.searchParams);
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+async function send(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+  const { status, body, contentType, headers } = answer;
   // A body that came along is not read: its connection ends with the answer.
   const hasBody = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
-  response.writeHead(answer.status, {
+  response.writeHead(status, {
     ...securityHeaders,
-    ...answer.headers,
+    ...headers,
     ...(hasBody ? { connection: 'close' } : {}),
-    'content-type': answer.contentType,
-    'content-length': Buffer.byteLength(answer.body),
+    'content-type': contentType,
+    ...(typeof body === 'string' ? { 'content-length': Buffer.byteLength(body) } : {}),
   });
-  response.end(request.method === 'HEAD' ? undefined : answer.body);
+  if (request.method === 'HEAD') response.end();
+  else if (typeof body === 'string') response.end(body);
+  else await pipeline(Readable.from(body), response);
 }

@@ -1,12 +1,13 @@
 import { defaultResource, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
-import { type IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { ATTR_SERVICE_INSTANCE_ID, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
 import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { AttemptVerdict, JudgedExchange } from '../model/verdict.ts';
+import { type Collection, createCollector } from './metrics/collect.ts';
 import { DomainMetrics, type PinnedBytes, startAtZero } from './metrics/domain-metrics.ts';
 import type { GaugeSources } from './metrics/gauges.ts';
 import { createProducer } from './metrics/producer.ts';
-import { type Scrape, ScrapeReader } from './metrics/scrape.ts';
+import { type Scrape, scrapeOf } from './metrics/scrape.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type SeriesLimits, SeriesTable } from './metrics/series-table.ts';
 import {
@@ -69,7 +70,7 @@ export interface Emit {
   self: SelfMetrics;
   recent: (query: RecentQuery) => RecentExchange[];
   /** What `/metrics` answers. */
-  scrape: () => Promise<Scrape>;
+  scrape: () => Scrape;
   /** Where telemetry goes, for a start-up line; and variables that were not understood. */
   settings: OtelSettings;
   problems: readonly EnvironmentProblem[];
@@ -89,7 +90,9 @@ export function createEmit(options: EmitOptions): Emit {
   const metrics = new DomainMetrics(table);
   const recent = new RecentExchanges(limits.recentExchanges);
   const failures = new ExportFailures(options.onExportFailure, now);
-  const { scrape, meters } = startMeters(options, settings, { table, self, failures });
+  const collect = createCollector({ table, self, sources: options.sources, now });
+  const resource = ownResource(options.resource, settings);
+  const meters = startMeters(options.resource.version, settings, resource, { collect, self, failures });
   const traces = startTraces(options, settings, { self, failures });
   let stopping: Promise<void> | undefined;
 
@@ -112,9 +115,13 @@ export function createEmit(options: EmitOptions): Emit {
     tcpEnd: (connection, verdict) => metrics.tcpEnd(connection, verdict, now()),
     pinBytes: (bytes) => metrics.pinBytes(bytes, now()),
     recent: (query) => recent.list(query),
-    scrape: () => scrape.scrape(),
+    scrape: () => scrapeOf(collect(), resource.attributes),
     shutdown(withinMs) {
-      stopping ??= withinTime(withinMs, [traces?.processor.shutdown() ?? Promise.resolve(), meters.shutdown()]);
+      const senders = [traces?.processor, meters].filter((sender) => sender !== undefined);
+      stopping ??= withinTime(
+        withinMs,
+        senders.map((sender) => sender.shutdown()),
+      );
       return stopping;
     },
   };
@@ -125,20 +132,23 @@ interface Counts {
   failures: ExportFailures;
 }
 
+/** The push of metrics, if they are sent anywhere. */
 function startMeters(
-  { resource, sources, now }: EmitOptions,
+  version: string,
   settings: OtelSettings,
-  { table, self, failures }: Counts & { table: SeriesTable },
-): { scrape: ScrapeReader; meters: MeterProvider } {
-  const producer = createProducer({ table, self, sources, now, version: resource.version });
-  const scrape = new ScrapeReader({ metricProducers: [producer] });
-  const readers: IMetricReader[] = [scrape];
-  if (settings.metrics !== undefined) {
-    const exporter = createMetricExporter(settings.metrics);
-    const { metricIntervalMs: intervalMs, metricTimeoutMs: timeoutMs } = settings;
-    readers.push(createMetricPush({ exporter, producer, intervalMs, timeoutMs, self, failures }));
-  }
-  return { scrape, meters: new MeterProvider({ resource: ownResource(resource, settings), readers }) };
+  resource: Resource,
+  { collect, self, failures }: Counts & { collect: () => Collection },
+): MeterProvider | undefined {
+  if (settings.metrics === undefined) return undefined;
+  const reader = createMetricPush({
+    exporter: createMetricExporter(settings.metrics),
+    producer: createProducer(collect, version),
+    intervalMs: settings.metricIntervalMs,
+    timeoutMs: settings.metricTimeoutMs,
+    self,
+    failures,
+  });
+  return new MeterProvider({ resource, readers: [reader] });
 }
 
 function startTraces(

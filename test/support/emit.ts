@@ -16,7 +16,11 @@ export function testEmit(overrides: Partial<EmitOptions> = {}): Emit {
   });
 }
 
-export async function scraped(emit: Emit): Promise<Map<string, Family>> {
-  const { body } = await emit.scrape();
-  return parsePrometheusText(body);
+/** The text of a scrape. */
+export function scrapeText(emit: Emit): string {
+  return [...emit.scrape().body].join('');
+}
+
+export function scraped(emit: Emit): Map<string, Family> {
+  return parsePrometheusText(scrapeText(emit));
 }

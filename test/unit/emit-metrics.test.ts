@@ -9,10 +9,10 @@ import { evaluateRatio } from '../support/promql.ts';
 
 const page = readDoc('reference/metrics.md');
 
-async function ratesOf(exchanges: readonly JudgedExchange[]): Promise<Record<string, number>> {
+function ratesOf(exchanges: readonly JudgedExchange[]): Record<string, number> {
   const emit = testEmit();
   for (const one of exchanges) emit.exchange(one);
-  const families = await scraped(emit);
+  const families = scraped(emit);
   const names = ['effective', 'first-try', 'masked', 'actual', 'amplification', 'aborted'];
   return Object.fromEntries(names.map((name) => [name, evaluateRatio(queryOf(page, name), families)]));
 }
@@ -20,8 +20,8 @@ async function ratesOf(exchanges: readonly JudgedExchange[]): Promise<Record<str
 const times = (count: number, one: JudgedExchange): JudgedExchange[] => Array.from({ length: count }, () => one);
 
 describe('the rates, by the queries of the docs', () => {
-  it('say of one dead address behind two retries what was measured: B1', async () => {
-    const rates = await ratesOf([...times(40, judged()), ...times(46, masked())]);
+  it('say of one dead address behind two retries what was measured: B1', () => {
+    const rates = ratesOf([...times(40, judged()), ...times(46, masked())]);
     expect(rates['effective']).toBe(1);
     expect(rates['first-try']).toBeCloseTo(40 / 86, 10);
     expect(((rates['first-try'] ?? 0) * 100).toFixed(1)).toBe('46.5');
@@ -31,12 +31,12 @@ describe('the rates, by the queries of the docs', () => {
     expect(rates['aborted']).toBe(0);
   });
 
-  it('say without retries that what failed failed: B2', async () => {
+  it('say without retries that what failed failed: B2', () => {
     const failed = judged({
       exchange: { code: 503 },
       verdict: { outcome: 'failed', attempts: [failedBy('connect_failure')], cause: 'connect_failure' },
     });
-    const rates = await ratesOf([...times(40, judged()), ...times(46, failed)]);
+    const rates = ratesOf([...times(40, judged()), ...times(46, failed)]);
     expect(rates).toMatchObject({
       effective: 40 / 86,
       'first-try': 40 / 86,
@@ -46,7 +46,7 @@ describe('the rates, by the queries of the docs', () => {
     });
   });
 
-  it('leave out aborts, unknowns, local client errors and hedges, and count local successes and server errors', async () => {
+  it('leave out aborts, unknowns, local client errors and hedges, and count local successes and server errors', () => {
     const aborted = judged({
       verdict: { outcome: 'aborted', attempts: [{ result: 'client_cancelled', cause: undefined }] },
     });
@@ -55,7 +55,7 @@ describe('the rates, by the queries of the docs', () => {
       verdict: { outcome: 'unknown', attempts: [], pin: undefined },
     });
     const hedged = masked({ verdict: { hedged: true } });
-    const rates = await ratesOf([
+    const rates = ratesOf([
       judged(),
       masked(),
       aborted,
@@ -71,10 +71,10 @@ describe('the rates, by the queries of the docs', () => {
 });
 
 describe('an exchange', () => {
-  it('counts its attempts by endpoint, result and cause, and what masking cost', async () => {
+  it('counts its attempts by endpoint, result and cause, and what masking cost', () => {
     const emit = testEmit();
     emit.exchange(masked());
-    const families = await scraped(emit);
+    const families = scraped(emit);
     const attempts = samplesOf(families, 'sidelight_attempts_total').map(({ labels, value }) => [
       labels['sidelight_endpoint'],
       labels['sidelight_result'],
@@ -93,10 +93,10 @@ describe('an exchange', () => {
     expect(total(families, 'sidelight_pinned_requests_total', { sidelight_pin: 'current' })).toBe(1);
   });
 
-  it('starts every outcome and pin of its cluster and reporter at 0', async () => {
+  it('starts every outcome and pin of its cluster and reporter at 0', () => {
     const emit = testEmit();
     emit.exchange(judged());
-    const families = await scraped(emit);
+    const families = scraped(emit);
     const requests = samplesOf(families, 'sidelight_requests_total').map(
       ({ labels, value }) => `${labels['sidelight_outcome']} ${labels['sidelight_local_result'] ?? ''} ${value}`,
     );
@@ -114,42 +114,42 @@ describe('an exchange', () => {
     expect(samplesOf(families, 'sidelight_pinned_requests_total')).toHaveLength(6);
   });
 
-  it('leaves out labels that are not known', async () => {
+  it('leaves out labels that are not known', () => {
     const emit = testEmit();
     const nameless = { ...reporter, workload: '', namespace: '' };
     emit.exchange({
       ...local('client_error', 404),
       exchange: exchange({ reporter: nameless, cluster: undefined, attempts: [] }),
     });
-    const [sample] = samplesOf(await scraped(emit), 'sidelight_requests_total', { sidelight_outcome: 'ok' });
+    const [sample] = samplesOf(scraped(emit), 'sidelight_requests_total', { sidelight_outcome: 'ok' });
     expect(sample?.labels).toEqual({ sidelight_reporter_kind: 'envoy', sidelight_outcome: 'ok' });
   });
 
-  it('counts an attempt where the attempt went, after a redirect to another cluster', async () => {
+  it('counts an attempt where the attempt went, after a redirect to another cluster', () => {
     const emit = testEmit();
     const attempts = [attempt({ code: 302 }), attempt({ number: 2, cluster: 'other-app', peer: ip('127.0.0.13:80') })];
     emit.exchange(judged({ exchange: { attempts, delivered: 1, redirects: 1 }, verdict: { attempts: [ok, ok] } }));
-    const families = await scraped(emit);
+    const families = scraped(emit);
     expect(total(families, 'sidelight_attempts_total', { sidelight_cluster: 'other-app' })).toBe(1);
     expect(total(families, 'sidelight_attempts_total', { sidelight_cluster: 'app' })).toBe(1);
     expect(total(families, 'sidelight_requests_total', { sidelight_cluster: 'other-app' })).toBe(0);
   });
 
-  it('that is not whole is counted by its reason', async () => {
+  it('that is not whole is counted by its reason', () => {
     const emit = testEmit();
     emit.exchange(judged({ exchange: { incomplete: 'stream_ended' }, verdict: { outcome: 'unknown' } }));
-    const families = await scraped(emit);
+    const families = scraped(emit);
     expect(total(families, 'sidelight_self_exchanges_incomplete_total', { sidelight_reason: 'stream_ended' })).toBe(1);
   });
 });
 
 describe('the other facts', () => {
-  it('of a TCP connection count it by result and cause at its endpoint', async () => {
+  it('of a TCP connection count it by result and cause at its endpoint', () => {
     const emit = testEmit();
     emit.tcpEnd(tcpConnection(), ok);
     emit.tcpEnd(tcpConnection({ flags: ['UF'], durationMs: 250 }), failedBy('connect_timeout'));
     emit.tcpEnd(tcpConnection({ peer: undefined }), failedBy('unknown'));
-    const families = await scraped(emit);
+    const families = scraped(emit);
     const endpoint = { sidelight_endpoint: '127.0.0.11:9000' };
     expect(total(families, 'sidelight_tcp_connections_total', { ...endpoint, sidelight_result: 'ok' })).toBe(1);
     expect(
@@ -160,7 +160,7 @@ describe('the other facts', () => {
     expect(total(families, 'sidelight_upstream_connection_age_seconds_count', { sidelight_layer: 'tcp' })).toBe(1);
   });
 
-  it('of a tagged response are retried or not, never masked', async () => {
+  it('of a tagged response are retried or not, never masked', () => {
     const emit = testEmit();
     const facts = {
       profile: 'tag' as const,
@@ -194,7 +194,7 @@ describe('the other facts', () => {
       profile: 'tag' as const,
     };
     emit.tagged({ facts, tags, pin: pin({ pin: 'stale' }) });
-    const families = await scraped(emit);
+    const families = scraped(emit);
     expect(total(families, 'sidelight_retried_requests_total')).toBe(1);
     expect(total(families, 'sidelight_requests_total', { sidelight_outcome: 'unknown' })).toBe(1);
     expect(total(families, 'sidelight_requests_total', { sidelight_outcome: 'masked' })).toBe(0);
@@ -203,7 +203,7 @@ describe('the other facts', () => {
     expect(total(families, 'sidelight_self_exchanges_incomplete_total', { sidelight_reason: 'profile_tag' })).toBe(1);
   });
 
-  it('about Sidelight itself are counted, and start at 0 where the values are known', async () => {
+  it('about Sidelight itself are counted, and start at 0 where the values are known', () => {
     const emit = testEmit();
     emit.self.streamOpened('access_log');
     emit.self.streamOpened('access_log');
@@ -214,7 +214,7 @@ describe('the other facts', () => {
     emit.self.failOpen('no_facts');
     emit.self.joinEvent('late');
     emit.self.attemptCountMismatch();
-    const families = await scraped(emit);
+    const families = scraped(emit);
     expect(total(families, 'sidelight_self_streams', { sidelight_stream: 'access_log' })).toBe(1);
     expect(total(families, 'sidelight_self_messages_total', { sidelight_stream: 'ext_proc' })).toBe(1);
     expect(samplesOf(families, 'sidelight_self_decode_errors_total').map(({ value }) => value)).toEqual([0, 0]);

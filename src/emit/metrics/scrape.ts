@@ -1,59 +1,32 @@
-import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { MetricReader, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
-import { type Metric, metrics } from '../names.ts';
-import { prometheusName } from '../prometheus-name.ts';
+import type { Attributes } from '@opentelemetry/api';
+import type { Collection } from './collect.ts';
+import { exposition, header } from './exposition.ts';
+import { labelText } from './label-text.ts';
 
 /** What `/metrics` answers. */
 export interface Scrape {
-  body: string;
+  /** In pieces, each made when it is asked for: a slow reader costs no memory, and a big table blocks nobody for long. */
+  body: Iterable<string>;
   contentType: string;
 }
 
 const contentType = 'text/plain; version=0.0.4; charset=utf-8';
-const byName: ReadonlyMap<string, Metric> = new Map(Object.values(metrics).map((metric) => [metric.name, metric]));
+const pieceLength = 1 << 17;
 
-/** Reads when it is asked, and pushes nothing. */
-export class ScrapeReader extends MetricReader {
-  // Without scope labels: Prometheus does not add them to what comes over OTLP either, unless told to.
-  readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true);
-  #running: Promise<Scrape> | undefined;
-
-  /** Scrapes that come while one is being made share it. Rejects after `shutdown`. */
-  scrape(): Promise<Scrape> {
-    this.#running ??= this.#make().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
-
-  async #make(): Promise<Scrape> {
-    const { resourceMetrics } = await this.collect();
-    // The serializer's package brings its own copy of the SDK's types, with the same values in their enums.
-    const named: unknown = withPrometheusNames(resourceMetrics);
-    const body = this.#serializer.serialize(named as Parameters<PrometheusSerializer['serialize']>[0]);
-    return { body, contentType };
-  }
-
-  protected override onShutdown(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  protected override onForceFlush(): Promise<void> {
-    return Promise.resolve();
-  }
+/** Everything that holds now. `resource` becomes `target_info`. */
+export function scrapeOf({ rows }: Collection, resource: Attributes): Scrape {
+  return { body: pieces(rows, resource), contentType };
 }
 
-/** The serializer would leave units out of names, and write `# UNIT` lines that the text format does not know. */
-function withPrometheusNames({ resource, scopeMetrics }: ResourceMetrics): ResourceMetrics {
-  return {
-    resource,
-    scopeMetrics: scopeMetrics.map(({ scope, metrics: list }) => ({
-      scope,
-      metrics: list.map((data) => {
-        const metric = byName.get(data.descriptor.name);
-        const name = metric === undefined ? data.descriptor.name : prometheusName(metric);
-        return { ...data, descriptor: { ...data.descriptor, name, unit: '' } };
-      }),
-    })),
-  };
+function* pieces(rows: Collection['rows'], resource: Attributes): Generator<string> {
+  let piece = `${header('target_info', 'Target metadata', 'gauge')}target_info{${labelText(resource)}} 1\n`;
+  for (const [metric, list] of rows) {
+    for (const text of exposition(metric, list)) {
+      piece += text;
+      if (piece.length < pieceLength) continue;
+      yield piece;
+      piece = '';
+    }
+  }
+  if (piece !== '') yield piece;
 }

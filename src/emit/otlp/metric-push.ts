@@ -16,6 +16,9 @@ export interface MetricPushOptions {
   failures: ExportFailures;
 }
 
+/** Points in one export: receivers refuse gRPC messages over 4 MiB, and encoding one must not take long. */
+const maxExportBatchSize = 5000;
+
 /** Pushes what the scrape would show, each interval. While one export is under way, the next is skipped. */
 export function createMetricPush(options: MetricPushOptions): PeriodicExportingMetricReader {
   const { exporter, producer, intervalMs, timeoutMs, self, failures } = options;
@@ -33,6 +36,7 @@ export function createMetricPush(options: MetricPushOptions): PeriodicExportingM
   return new PeriodicExportingMetricReader({
     exporter: counting,
     metricProducers: [producer],
+    maxExportBatchSize,
     exportIntervalMillis: intervalMs,
     // The SDK refuses a timeout that is longer than the interval.
     exportTimeoutMillis: Math.min(timeoutMs, intervalMs),

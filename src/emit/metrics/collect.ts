@@ -1,0 +1,98 @@
+import { type Metric, metrics } from '../names.ts';
+import { toHrTime } from '../time.ts';
+import { coveragePoints, discoveryPoints, type GaugeSources, type Point, pinPoints } from './gauges.ts';
+import type { SelfMetrics } from './self-metrics.ts';
+import { Scope, type Series } from './series.ts';
+import type { SeriesTable } from './series-table.ts';
+
+/** One series with the scope whose labels it has. */
+export interface Row {
+  scope: Scope;
+  series: Series;
+}
+
+/** All that holds at one moment, by metric. */
+export interface Collection {
+  rows: Map<Metric, Row[]>;
+  atMs: number;
+  /** Of sources that threw; what they would have shown is missing. */
+  errors: unknown[];
+}
+
+export interface CollectOptions {
+  table: SeriesTable;
+  self: SelfMetrics;
+  sources: Partial<GaugeSources>;
+  now: () => number;
+}
+
+/**
+ * Every metric, from the bounded tables and the callbacks. Not from the SDK's instruments: those never forget a series,
+ * so that a cleared pin would show for ever. The scrape and OTLP both begin here.
+ */
+export function createCollector(options: CollectOptions): () => Collection {
+  const { table, self, now } = options;
+  const startMs = now();
+  return () => {
+    const atMs = now();
+    const { points, left, errors } = askSources(options, atMs);
+    const rows = new Map<Metric, Row[]>();
+    let count = 0;
+    for (const scope of table.scopes()) count += addRows(rows, scope);
+    count += addRows(rows, self.scope);
+    points.push({ metric: metrics.selfSeries, labels: {}, value: count });
+    for (const point of points) addPoint(rows, point, startMs);
+    if (left !== undefined) dropClearedBytes(table, left);
+    return { rows, atMs, errors };
+  };
+}
+
+function askSources(
+  { table, sources: { pins, discovery, coverage, eventLoopLagMs } }: CollectOptions,
+  atMs: number,
+): { points: Point[]; left: ReadonlySet<Scope> | undefined; errors: unknown[] } {
+  const points: Point[] = [];
+  const errors: unknown[] = [];
+  let left: ReadonlySet<Scope> | undefined;
+  const ask = (read: () => Iterable<Point>): void => {
+    try {
+      for (const point of read()) points.push(point);
+    } catch (error) {
+      errors.push(error);
+    }
+  };
+  if (pins !== undefined)
+    ask(() => {
+      const found = pinPoints(pins(), table, atMs);
+      left = found.left;
+      return found.points;
+    });
+  if (discovery !== undefined) ask(() => discoveryPoints(discovery(), atMs));
+  if (coverage !== undefined) ask(() => coveragePoints(coverage(), atMs));
+  if (eventLoopLagMs !== undefined)
+    ask(() => [{ metric: metrics.selfEventLoopLag, labels: {}, value: eventLoopLagMs() / 1000 }]);
+  return { points, left, errors };
+}
+
+function addRows(rows: Map<Metric, Row[]>, scope: Scope): number {
+  for (const series of scope.series()) addRow(rows, { scope, series });
+  return scope.size;
+}
+
+function addPoint(rows: Map<Metric, Row[]>, { metric, labels, value }: Point, startMs: number): void {
+  const series = { metric, own: {}, ownText: '', start: toHrTime(startMs), value };
+  addRow(rows, { scope: new Scope(labels), series });
+}
+
+function addRow(rows: Map<Metric, Row[]>, row: Row): void {
+  const list = rows.get(row.series.metric);
+  if (list === undefined) rows.set(row.series.metric, [row]);
+  else list.push(row);
+}
+
+/** The bytes of an endpoint that nothing is connected to any more are told one last time: now they go. */
+function dropClearedBytes(table: SeriesTable, left: ReadonlySet<Scope>): void {
+  for (const scope of table.endpointScopes()) {
+    if (scope.has(metrics.pinBytes) && !left.has(scope)) scope.drop(metrics.pinBytes);
+  }
+}

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { PinnedConnection } from '../../src/emit/metrics/gauges.ts';
+import { metrics } from '../../src/emit/names.ts';
+import type { ClusterView } from '../../src/model/view.ts';
+import { scraped, scrapeText, testEmit } from '../support/emit.ts';
+import { reporter } from '../support/entries.ts';
+import { judged, masked } from '../support/judged.ts';
+import { samplesOf, total } from '../support/prometheus-text.ts';
+
+const now = 1_700_000_000_000;
+
+function connection(overrides: Partial<PinnedConnection> = {}): PinnedConnection {
+  return {
+    reporter,
+    cluster: 'app',
+    endpoint: '127.0.0.11:8080',
+    layer: 'http',
+    pin: 'stale',
+    ageMs: 5000,
+    ...overrides,
+  };
+}
+
+function view(overrides: Partial<ClusterView> = {}): ClusterView {
+  return {
+    cluster: 'app',
+    source: 'dns',
+    subject: 'app.test',
+    firstAnswerMs: now - 60_000,
+    lastAnswerMs: now - 1500,
+    staleAfterMs: 60_000,
+    graceMs: 10_000,
+    sameAsProxy: true,
+    listed: new Map([['127.0.0.12', now]]),
+    left: new Map(),
+    changes: { added: 2, removed: 1 },
+    lastError: undefined,
+    ...overrides,
+  };
+}
+
+describe('the scrape', () => {
+  it('is the text format, with the replica in target_info and without # UNIT lines', () => {
+    const emit = testEmit();
+    emit.exchange(judged());
+    const { contentType } = emit.scrape();
+    const body = scrapeText(emit);
+    expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(body).not.toContain('# UNIT');
+    const families = scraped(emit);
+    expect(samplesOf(families, 'target_info')[0]?.labels).toMatchObject({
+      service_name: 'sidelight',
+      service_version: '0.1.0',
+      service_instance_id: 'replica-1',
+    });
+  });
+
+  it('escapes what labels may hold', () => {
+    const emit = testEmit();
+    emit.exchange(judged({ exchange: { cluster: 'a "b"\\c\nd', attempts: [] } }));
+    expect(total(scraped(emit), 'sidelight_requests_total', { sidelight_cluster: 'a "b"\\c\nd' })).toBe(1);
+  });
+
+  it('shows pins while they live, the oldest by max, and nothing of them after', () => {
+    let connections = [connection(), connection({ ageMs: 9000 }), connection({ layer: 'tcp', pin: 'draining' })];
+    const emit = testEmit({ sources: { pins: () => connections } });
+    const families = scraped(emit);
+    const stale = { sidelight_pin: 'stale', sidelight_layer: 'http', sidelight_endpoint: '127.0.0.11:8080' };
+    expect(total(families, 'sidelight_pins', stale)).toBe(2);
+    expect(total(families, 'sidelight_pin_oldest_seconds', stale)).toBe(9);
+    expect(total(families, 'sidelight_pins', { sidelight_pin: 'draining', sidelight_layer: 'tcp' })).toBe(1);
+    connections = [];
+    const after = scraped(emit);
+    expect(after.has('sidelight_pins')).toBe(false);
+    expect(after.has('sidelight_pin_oldest_seconds')).toBe(false);
+  });
+
+  it('tells the bytes of a cleared pin once more, and then forgets them', () => {
+    let connections = [connection()];
+    const emit = testEmit({ sources: { pins: () => connections } });
+    const bytes = { reporter, cluster: 'app', endpoint: '127.0.0.11:8080' };
+    emit.pinBytes({ ...bytes, bytes: 100 });
+    expect(total(scraped(emit), 'sidelight_pin_bytes_total')).toBe(100);
+    emit.pinBytes({ ...bytes, bytes: 30 });
+    connections = [connection({ pin: 'current', endpoint: '127.0.0.12:8080' })];
+    expect(total(scraped(emit), 'sidelight_pin_bytes_total')).toBe(130);
+    expect(scraped(emit).has('sidelight_pin_bytes_total')).toBe(false);
+  });
+
+  it('shows what discovery and coverage know now', () => {
+    const views = [view(), view({ cluster: 'new', lastAnswerMs: undefined, listed: new Map() })];
+    const emit = testEmit({
+      now: () => now,
+      sources: {
+        discovery: () => ({ clusters: () => views, cluster: () => undefined }),
+        coverage: () => [
+          { profile: 'observe', reporters: 3, lastEntryMs: now - 250 },
+          { profile: 'tag', reporters: 0, lastEntryMs: undefined },
+        ],
+        eventLoopLagMs: () => 12,
+      },
+    });
+    const families = scraped(emit);
+    expect(total(families, 'sidelight_endpoint_listed', { sidelight_cluster: 'app', sidelight_source: 'dns' })).toBe(1);
+    expect(samplesOf(families, 'sidelight_discovery_age_seconds').map(({ value }) => value)).toEqual([1.5]);
+    expect(
+      total(families, 'sidelight_discovery_changes_total', { sidelight_change: 'added', sidelight_cluster: 'app' }),
+    ).toBe(2);
+    expect(total(families, 'sidelight_coverage_reporters', { sidelight_profile: 'observe' })).toBe(3);
+    expect(samplesOf(families, 'sidelight_coverage_reporters', { sidelight_profile: 'tag' })[0]?.value).toBe(0);
+    expect(samplesOf(families, 'sidelight_coverage_last_entry_age_seconds').map(({ value }) => value)).toEqual([0.25]);
+    expect(total(families, 'sidelight_self_event_loop_lag_seconds')).toBe(0.012);
+  });
+
+  it('survives a source that throws', () => {
+    const emit = testEmit({
+      sources: {
+        pins: () => {
+          throw new Error('no');
+        },
+        eventLoopLagMs: () => 1,
+      },
+    });
+    emit.exchange(masked());
+    const families = scraped(emit);
+    expect(total(families, 'sidelight_requests_total', { sidelight_outcome: 'masked' })).toBe(1);
+    expect(total(families, 'sidelight_self_event_loop_lag_seconds')).toBe(0.001);
+  });
+
+  it('has 3,000 clusters in full, with nothing of "other" in it', () => {
+    const emit = testEmit();
+    for (let i = 0; i < 3000; i += 1) emit.exchange(judged({ exchange: { cluster: `c${i}`, attempts: [] } }));
+    const lines = scrapeText(emit).split('\n');
+    const ok = lines.filter((line) => /^sidelight_requests_total\{.*sidelight_outcome="ok"\} 1$/.test(line));
+    expect(new Set(ok).size).toBe(3000);
+    expect(lines.filter((line) => line.includes('"other"'))).toEqual([]);
+    expect(lines.filter((line) => /^sidelight_self_label_overflow_total.* [^0]/.test(line))).toEqual([]);
+  });
+
+  it('has no label and no family that the table of names does not have', () => {
+    const emit = testEmit({ sources: { pins: () => [connection()], eventLoopLagMs: () => 1 } });
+    emit.exchange(masked());
+    const body = scrapeText(emit);
+    const families = scraped(emit);
+    expect(body.match(/otel_/)).toBeNull();
+    const labelsOf = new Map(
+      Object.values(metrics).map(({ description, attributes }) => [
+        description as string,
+        attributes.map((name: string) => name.replaceAll('.', '_')),
+      ]),
+    );
+    const stray = [...families.values()]
+      .filter(({ name }) => name !== 'target_info')
+      .flatMap(({ help, samples }) =>
+        samples.flatMap(({ labels }) =>
+          Object.keys(labels).filter((label) => label !== 'le' && labelsOf.get(help)?.includes(label) !== true),
+        ),
+      );
+    expect(stray).toEqual([]);
+  });
+});
