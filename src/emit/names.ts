@@ -256,5 +256,3 @@ export const metrics = {
     attributes: [],
   },
 } as const satisfies Record<string, Metric>;
-
-export type MetricName = (typeof metrics)[keyof typeof metrics]['name'];

@@ -75,7 +75,7 @@ export function pin(overrides: Partial<PinVerdict> = {}): PinVerdict {
   return { pin: 'current', reason: undefined, leftAtMs: undefined, source: 'dns', ...overrides };
 }
 
-export function verdict(overrides: Partial<Verdict> = {}): Verdict {
+function verdict(overrides: Partial<Verdict> = {}): Verdict {
   return {
     outcome: 'ok',
     unknownReason: undefined,
