@@ -26,8 +26,7 @@ const program = createProgram(
     self: { node: process.execPath, entry: fileURLToPath(import.meta.url) },
     colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
   },
-  (code) => {
-    process.exitCode = code;
-  },
+  // Not by the exit code alone: the timers of an export to a dead OTLP endpoint would hold the process for seconds.
+  (code) => process.exit(code),
 );
 await program.parseAsync(process.argv);

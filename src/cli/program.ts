@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
 import type { ConfigOverrides } from '../config/check-config.ts';
 import { SidelightError } from '../lib/errors.ts';
-import { type Program, runDemo } from './demo/run.ts';
+import { runDemo } from './demo/run.ts';
+import type { Program } from './demo/sidelight-process.ts';
 import { type Surroundings, serve } from './serve/serve.ts';
 
 /** What the program knows of the process it runs in. */
@@ -76,7 +77,7 @@ async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
   const interrupt = new AbortController();
   void around.stopped().then(() => interrupt.abort());
   const otlpEndpoint = around.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
-  const met = await runDemo({
+  const end = await runDemo({
     program: around.self,
     otlpEndpoint,
     keep,
@@ -84,8 +85,11 @@ async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
     say: around.out,
     signal: interrupt.signal,
   });
-  return met ? 0 : 1;
+  return demoExitCodes[end];
 }
+
+/** 130 is what a shell reports of a program that Ctrl-C ended. */
+const demoExitCodes = { met: 0, not_met: 1, interrupted: 130 } as const;
 
 function failed(error: unknown, { err }: ProgramOptions): number {
   if (error instanceof SidelightError) err(`sidelight: ${error.message}\n${error.hint}`);

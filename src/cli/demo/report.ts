@@ -22,10 +22,10 @@ export function tell(scenario: Scenario, finding: Finding, say: Say, colour: boo
 export function summarize(played: readonly { scenario: Scenario; finding: Finding }[], say: Say): boolean {
   const rows = played.map(({ scenario, finding }) => {
     const met = finding.checks.filter((check) => check.met).length;
-    return [scenario.id, scenario.title, `${met} of ${finding.checks.length}`, finding.sidelight[0] ?? ''];
+    return [scenario.id, finding.brief.client, finding.brief.sidelight, `${met} of ${finding.checks.length}`];
   });
   say('');
-  for (const line of table(['', 'scenario', 'checks met', 'what Sidelight says'], rows)) say(line);
+  for (const line of table(['', 'the client saw', 'Sidelight says', 'checks met'], rows)) say(line);
   return played.every(({ finding }) => finding.checks.every((check) => check.met));
 }
 

@@ -7,10 +7,8 @@ import { type Say, summarize, tell } from './report.ts';
 import { a1, pinnedThenCleared } from './scenarios/flip.ts';
 import { b1, b2 } from './scenarios/masked.ts';
 
-export type { Program } from './sidelight-process.ts';
-
 import type { Program } from './sidelight-process.ts';
-import { type Stage, setStage } from './stage.ts';
+import { demoWorkload, type Stage, setStage } from './stage.ts';
 
 export interface DemoOptions {
   program: Program;
@@ -24,44 +22,51 @@ export interface DemoOptions {
   signal: AbortSignal;
 }
 
-const defaultOtlp = { host: '127.0.0.1', port: 4317 };
+const defaultOtlp = { host: '127.0.0.1', port: 4317, url: 'http://127.0.0.1:4317' };
 
-/** Plays the five scenarios on a real Envoy. Resolves to whether every one came out as it must. */
-export async function runDemo(options: DemoOptions): Promise<boolean> {
+/** Whether every scenario came out as it must, or the user had enough. */
+export type DemoEnd = 'met' | 'not_met' | 'interrupted';
+
+/** Plays the five scenarios on a real Envoy. Leaves no process behind, however it ends. */
+export async function runDemo(options: DemoOptions): Promise<DemoEnd> {
   const { say, signal } = options;
   const envoy = findEnvoy();
-  const otlpEndpoint = options.otlpEndpoint ?? ((await listens(defaultOtlp)) ? 'http://127.0.0.1:4317' : undefined);
+  const otlpEndpoint = options.otlpEndpoint ?? ((await listens(defaultOtlp)) ? defaultOtlp.url : undefined);
   say(
     `A real Envoy ${envoy.version} with envoy/full.yaml, upstreams on 127.0.0.11-13, a private DNS server, and Sidelight.`,
   );
   const cleanup = new Cleanup();
   try {
-    const play = async () => {
-      const stage = await setStage({ envoyBin: envoy.path, program: options.program, otlpEndpoint }, cleanup);
-      const played = [];
-      for (const scenario of [a1, ...pinnedThenCleared(), b1, b2]) {
-        const finding = await scenario.play(stage);
-        tell(scenario, finding, say, options.colour);
-        played.push({ scenario, finding });
-      }
-      const met = summarize(played, say);
-      say(met ? '\nEvery shape was met.' : '\nNot every shape was met: see the lines NOT MET above.');
-      tellTraces(otlpEndpoint, say);
-      if (options.keep) await keepRunning(stage, say, signal);
-      return met;
-    };
-    return await Promise.race([play(), interrupted(signal)]);
+    const stage = await setStage({ envoyBin: envoy.path, program: options.program, otlpEndpoint }, cleanup);
+    const met = await Promise.race([playAll(stage, options), interruption(signal)]);
+    if (met === 'interrupted') return met;
+    tellTraces(otlpEndpoint, say);
+    if (options.keep) await keepRunning(stage, say, signal);
+    return met;
   } finally {
     await cleanup.run();
   }
 }
 
+async function playAll(stage: Stage, { say, colour }: DemoOptions): Promise<DemoEnd> {
+  const played = [];
+  for (const scenario of [a1, ...pinnedThenCleared(), b1, b2]) {
+    const finding = await scenario.play(stage);
+    tell(scenario, finding, say, colour);
+    played.push({ scenario, finding });
+  }
+  const met = summarize(played, say);
+  say(met ? '\nEvery shape was met.' : '\nNot every shape was met: see the lines NOT MET above.');
+  return met ? 'met' : 'not_met';
+}
+
 function tellTraces(otlpEndpoint: string | undefined, say: Say): void {
-  if (otlpEndpoint === undefined)
-    return say('Spans went nowhere: start an OTLP receiver (Jaeger) on 127.0.0.1:4317 to see them there.');
-  say(
-    `Spans went to ${otlpEndpoint}. In Jaeger search service "envoy", tags sidelight.outcome=masked or sidelight.pin=stale.`,
-  );
+  if (otlpEndpoint === undefined) {
+    say('Spans went nowhere: with Jaeger (or any OTLP receiver) on 127.0.0.1:4317 they would be there.');
+    return;
+  }
+  say(`Spans went to ${otlpEndpoint}. In Jaeger (http://127.0.0.1:16686) choose service "${demoWorkload}" and search`);
+  say('for the tags sidelight.outcome=masked or sidelight.pin=stale.');
 }
 
 /** Traffic over the masked and the current cluster, until Ctrl-C. */
@@ -77,12 +82,10 @@ async function keepRunning(stage: Stage, say: Say, signal: AbortSignal): Promise
   client.close();
 }
 
-/** Rejects when the user has had enough. */
-function interrupted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const stop = () => reject(new Error('interrupted'));
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
+function interruption(signal: AbortSignal): Promise<'interrupted'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('interrupted');
+    signal.addEventListener('abort', () => resolve('interrupted'), { once: true });
   });
 }
 

@@ -12,6 +12,8 @@ export interface Finding {
   client: string;
   envoy: string;
   sidelight: string[];
+  /** The same in a few words, for the table. */
+  brief: { client: string; sidelight: string };
   /** One exchange that shows it; absent where none is special. */
   trace: ApiExchange | undefined;
   checks: Check[];

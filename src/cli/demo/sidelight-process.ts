@@ -52,6 +52,13 @@ export interface ApiExchange {
   }[];
 }
 
+/** What discovery knows of a cluster, as `/api/v1/clusters` tells it. */
+export interface ApiCluster {
+  cluster: string;
+  listed: { endpoint: string; sinceMs: number }[];
+  left: { endpoint: string; leftAtMs: number }[];
+}
+
 export interface SidelightProcess {
   pid: number;
   grpcPort: number;
@@ -59,6 +66,7 @@ export interface SidelightProcess {
   samples(): Promise<Sample[]>;
   pins(): Promise<{ pins: ApiPin[]; cleared: ApiPin[] }>;
   exchanges(outcome?: string): Promise<ApiExchange[]>;
+  clusters(): Promise<ApiCluster[]>;
   get(path: string): Promise<string>;
   close(): Promise<void>;
 }
@@ -114,6 +122,7 @@ function client(pid: number, grpcPort: number, httpUrl: string, close: () => Pro
     get,
     samples: async () => readSamples(await get('/metrics')),
     pins: async () => JSON.parse(await get('/api/v1/pins')) as { pins: ApiPin[]; cleared: ApiPin[] },
+    clusters: async () => (JSON.parse(await get('/api/v1/clusters')) as { clusters: ApiCluster[] }).clusters,
     exchanges: async (outcome) => {
       const query = outcome === undefined ? '' : `?outcome=${outcome}`;
       return (JSON.parse(await get(`/api/v1/exchanges${query}`)) as { exchanges: ApiExchange[] }).exchanges;

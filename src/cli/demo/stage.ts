@@ -23,6 +23,8 @@ export const graceMs = 2000;
 export const oldIp = '127.0.0.11';
 export const newIp = '127.0.0.12';
 const thirdIp = '127.0.0.13';
+/** Name of the demo's Envoy, and so of the service in Jaeger. */
+export const demoWorkload = 'sidelight-demo';
 
 /** What Istio gives every HTTP route by default. */
 const istioRetries = {
@@ -86,10 +88,10 @@ export async function setStage(
     // As Envoy up to 1.38, and so Istio 1.30, behaves: LOGICAL_DNS keeps its connections after a flip.
     runtime: { 'envoy.reloadable_features.enable_new_dns_implementation': false },
   });
+  config['node'] = { id: 'demo', cluster: demoWorkload };
   const envoy = cleanup.use(await startEnvoy({ bin: options.envoyBin, config }));
-  await untilTrue('Envoy to find Sidelight healthy', async () => {
-    return (await envoy.admin.stat('cluster.sidelight.membership_healthy')) === 1;
-  });
+  const healthy = async () => (await envoy.admin.stat('cluster.sidelight.membership_healthy')) === 1;
+  await untilTrue('Envoy to find Sidelight healthy', healthy);
   return { envoy, sidelight, dns, upstreams, port: envoy.port('http') };
 }
 

@@ -35,6 +35,10 @@ async function pinsOf(stage: Stage, cluster: string, pin?: string): Promise<ApiP
   return pins.filter((row) => row.cluster === cluster && (pin === undefined || row.pin === pin));
 }
 
+async function leftOf(stage: Stage, cluster: string): Promise<{ endpoint: string; leftAtMs: number } | undefined> {
+  return (await stage.sidelight.clusters()).find((view) => view.cluster === cluster)?.left[0];
+}
+
 async function stalePins(stage: Stage, cluster: string): Promise<number> {
   const labels = { sidelight_cluster: cluster, sidelight_pin: 'stale' };
   return sumOf(await stage.sidelight.samples(), 'sidelight_pins', labels);
@@ -66,14 +70,22 @@ export const a1: Scenario = {
     const closed = (await stage.envoy.admin.stat('cluster.a1.upstream_cx_destroy_local')) - destroyed;
     const stale = await staleRequests(stage, 'a1');
     const bad = traffic.client.log.filter((result) => !result.ok).length;
+    const left = await leftOf(stage, 'a1');
     return {
       client: `${traffic.client.log.length} requests, ${bad} failed; on ${newIp} ${(drainedMs / 1000).toFixed(1)} s after the flip`,
       envoy: `upstream_cx_destroy_local +${closed}; /clusters lists ${await hosts(stage, 'a1')}`,
-      sidelight: [`${oldIp} left DNS, 0 stale pins, 0 requests over one: every connection is current`],
+      sidelight: [
+        `${oldIp} left DNS at ${clock(left?.leftAtMs ?? Number.NaN)}; since then ${stale} requests over a stale pin`,
+      ],
+      brief: {
+        client: `${traffic.client.log.length} requests, ${bad} failed`,
+        sidelight: stale === 0 ? 'current throughout' : `${stale} requests over a stale pin`,
+      },
       trace: undefined,
       checks: [
         check('no request failed', bad === 0),
         check('Envoy closed the old pool', closed > 0),
+        check('the old address is known to have left', left?.endpoint === oldIp),
         check('nothing was stale', stale === 0 && (await stalePins(stage, 'a1')) === 0),
       ],
     };
@@ -108,21 +120,25 @@ async function playPinned(stage: Stage, { client }: Traffic): Promise<Finding> {
   flip(stage, 'a3');
   await untilTrue('a stale pin', async () => (await stalePins(stage, 'a3')) > 0);
   await untilTrue('requests over it', async () => (await staleRequests(stage, 'a3')) > 0);
-  const [pin] = await pinsOf(stage, 'a3', 'stale');
+  const stale = await pinsOf(stage, 'a3', 'stale');
+  const [pin] = stale;
   const trace = (await stage.sidelight.exchanges()).find(
     (exchange) => exchange.cluster === 'a3' && exchange.pin === 'stale',
   );
   const bad = client.log.filter((result) => !result.ok).length;
   const listed = await hosts(stage, 'a3');
   const leftS = pin?.leftAtMs === undefined ? Number.NaN : (Date.now() - pin.leftAtMs) / 1000;
-  const count = (await pinsOf(stage, 'a3', 'stale')).length;
   return {
     client: `${client.log.length} requests, ${bad} failed: nothing to see`,
     envoy: `/clusters lists ${listed}; membership_change ${await stage.envoy.admin.stat('cluster.a3.membership_change')}`,
     sidelight: [
-      `${count} stale pins to ${pin?.endpoint}, which left DNS ${leftS.toFixed(1)} s ago; /clusters says ${listed}: it contradicts the bytes`,
+      `${stale.length} stale pins to ${pin?.endpoint}, which left DNS ${leftS.toFixed(1)} s ago; /clusters says ${listed}: it contradicts the bytes`,
       `connection ${pin?.connectionId}, ${((pin?.ageMs ?? 0) / 1000).toFixed(1)} s old; ${await staleRequests(stage, 'a3')} requests went over stale pins so far`,
     ],
+    brief: {
+      client: `${client.log.length} requests, ${bad} failed`,
+      sidelight: `stale: ${stale.length} connections to ${oldIp}`,
+    },
     trace,
     checks: [
       check('no request failed', bad === 0),
@@ -153,6 +169,7 @@ async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Fin
       `${cleared.length} pins cleared: last used at ${clock(last)}, and quiet since`,
       `sidelight_pins{sidelight_pin="stale"} is gone from /metrics`,
     ],
+    brief: { client: `requests on ${newIp}`, sidelight: `cleared: last used ${clock(last)}` },
     trace: undefined,
     checks: [
       check('pins were cleared, with their time', cleared.length > 0 && Number.isFinite(last)),
@@ -164,7 +181,7 @@ async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Fin
 
 /** `23:47:05.120`, UTC. */
 function clock(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 23);
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 23) : 'no known time';
 }
 
 async function hosts(stage: Stage, cluster: string): Promise<string> {

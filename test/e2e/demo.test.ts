@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, it } from 'vitest';
+import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { until } from '../support/until.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+let child: ChildProcess | undefined;
+let otlp: OtlpReceiver | undefined;
+
+afterEach(() => {
+  child?.kill('SIGKILL');
+  otlp?.close();
+});
+
+function startDemo(args: string[], env: Record<string, string> = {}) {
+  const demo = spawn(process.execPath, [main, 'demo', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child = demo;
+  let output = '';
+  const keep = (chunk: Buffer) => {
+    output += chunk.toString();
+  };
+  demo.stdout.on('data', keep);
+  demo.stderr.on('data', keep);
+  const ended = once(demo, 'close').then(([code]) => code as number);
+  return { pid: demo.pid ?? 0, output: () => output, ended, interrupt: () => demo.kill('SIGINT') };
+}
+
+/** Processes started by this one, and theirs. */
+function descendants(pid: number): number[] {
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((id) => parentOf(id) === pid);
+  return children.flatMap((id) => [id, ...descendants(id)]);
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+it('plays the five scenarios, meets every shape, sends its spans where it is told, and exits with 0', async () => {
+  otlp = await startOtlpReceiver();
+  const demo = startDemo([], { OTEL_EXPORTER_OTLP_ENDPOINT: otlp.endpoint });
+  expect([await demo.ended, demo.output()]).toEqual([0, expect.stringContaining('Every shape was met.')]);
+  for (const id of ['A1', 'A3', 'A5', 'B1', 'B2']) expect(demo.output()).toMatch(new RegExp(`^${id}  \\S`, 'm'));
+  expect(demo.output()).toMatch(/effective 100\.0 % · first-try \d/);
+  expect(demo.output()).toMatch(/stale pins to 127\.0\.0\.11:\d+, which left DNS [\d.]+ s ago/);
+  const outcomes = new Set(otlp.spans.map((span) => span.attributes['sidelight.outcome']));
+  expect(outcomes).toContain('masked');
+  expect(new Set(otlp.spans.map((span) => span.attributes['sidelight.pin']))).toContain('stale');
+  expect(demo.output()).toContain('In Jaeger');
+});
+
+it('leaves no process behind when it is interrupted', async () => {
+  const demo = startDemo([]);
+  await until('its first scenario', () => demo.output().includes('\nA1  '));
+  const started = descendants(demo.pid);
+  expect(started.length).toBeGreaterThanOrEqual(2);
+  demo.interrupt();
+  expect(await demo.ended).toBe(130);
+  await until('its processes to be gone', () => started.every((pid) => parentOf(pid) === undefined));
+});
+
+it('stays up with traffic under --keep until it is interrupted, and prints where to look', async () => {
+  const demo = startDemo(['--keep']);
+  await until('the scenarios to be played', () => demo.output().includes('Still running'), 55_000);
+  const metrics = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(demo.output())?.[0] ?? '';
+  const before = await (await fetch(metrics)).text();
+  await until('new traffic', async () => (await (await fetch(metrics)).text()) !== before);
+  demo.interrupt();
+  expect(await demo.ended).toBe(0);
+});
