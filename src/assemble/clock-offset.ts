@@ -1,12 +1,15 @@
-/** The longest an entry waits in Envoy before it is sent: `buffer_flush_interval` (1 s by default) and some slack, ms. */
-const longestBufferingMs = 1500;
-
 /**
  * Envoy's clock against ours, per log stream. Every entry ended at a known Envoy time and came at a known time of
  * ours; the smallest difference bounds the offset from above, and from below less the longest buffering.
  */
 export class ClockOffset {
+  readonly #longestBufferingMs: number;
   #smallestMs = Number.POSITIVE_INFINITY;
+
+  /** `longestBufferingMs`: how long an entry waits in Envoy at most before it is sent. */
+  constructor(longestBufferingMs: number) {
+    this.#longestBufferingMs = longestBufferingMs;
+  }
 
   /** An entry that ended at `endedMs` (Envoy's clock, epoch ms) came at `receivedMs` (ours). */
   observe(endedMs: number, receivedMs: number): void {
@@ -15,15 +18,13 @@ export class ClockOffset {
 
   /** To add to an Envoy time, ms. 0 where equal clocks explain what was seen. */
   get offsetMs(): number {
-    if (!Number.isFinite(this.#smallestMs)) return 0;
-    if (this.#smallestMs < 0) return this.#smallestMs;
-    return Math.max(0, this.#smallestMs - longestBufferingMs);
+    if (this.#smallestMs === Number.POSITIVE_INFINITY) return 0;
+    return Math.min(this.#smallestMs, Math.max(0, this.#smallestMs - this.#longestBufferingMs));
   }
 
-  /** How wrong `offsetMs` can be, either way, ms. */
+  /** How wrong `offsetMs` can be, either way, ms. Infinite before the first entry. */
   get uncertaintyMs(): number {
-    return Number.isFinite(this.#smallestMs)
-      ? Math.min(longestBufferingMs, Math.abs(this.#smallestMs))
-      : longestBufferingMs;
+    const above = this.#smallestMs - this.offsetMs;
+    return Math.max(above, this.#longestBufferingMs - above);
   }
 }

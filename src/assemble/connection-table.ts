@@ -53,7 +53,14 @@ export class ConnectionTable {
   /** A request used this connection, and moved so many bytes. */
   request(seen: ConnectionSeen, bytes: number): UpstreamConnection {
     const known = this.#known(seen);
-    return this.#put({ ...seen, requests: (known?.requests ?? 0) + 1, bytes: (known?.bytes ?? 0) + bytes });
+    return this.#put({
+      ...seen,
+      // Requests that share an HTTP/2 connection do not end in the order in which they began.
+      requestStartMs: latest(seen.requestStartMs, known?.requestStartMs),
+      lastUsedMs: Math.max(seen.lastUsedMs, known?.lastUsedMs ?? 0),
+      requests: (known?.requests ?? 0) + 1,
+      bytes: (known?.bytes ?? 0) + bytes,
+    });
   }
 
   /** This connection has moved so many bytes since it was opened. */
@@ -112,6 +119,10 @@ export class ConnectionTable {
     this.#byId.delete(idOf(connection.streamId, connection.connectionId));
     this.#onEnd(connection, how);
   }
+}
+
+function latest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 }
 
 function idOf(streamId: number, connectionId: string): string {

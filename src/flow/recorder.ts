@@ -18,7 +18,7 @@ import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
 import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
-import { type ClockMapping, endedMs, openedMs } from './pin-facts.ts';
+import { type ClockMapping, endedMs, openedMs, unknownClock } from './pin-facts.ts';
 
 /** A log stream as `ingress` knows it. */
 export interface RecordedStream {
@@ -72,13 +72,9 @@ export class Recorder {
     );
   }
 
-  /** Open exchanges, for the self-metrics. */
-  get openExchanges(): number {
-    return this.#joiner.size;
-  }
-
   opened(stream: RecordedStream): void {
-    this.#clocks.set(stream.id, new ClockOffset());
+    // What the linger waits for is exactly an entry that Envoy keeps back.
+    this.#clocks.set(stream.id, new ClockOffset(this.#options.join.lingerMs));
   }
 
   entries(stream: RecordedStream, entries: readonly LogEntry[], receivedMs: number): void {
@@ -87,7 +83,7 @@ export class Recorder {
         this.#clocks.get(stream.id)?.observe(entry.startMs + entry.durationMs, receivedMs);
       }
       if (entry.cluster !== undefined) this.#options.watch(entry.cluster);
-      if (entry.layer === 'tcp') this.#tcp(stream, entry);
+      if (entry.layer === 'tcp') this.#tcp(stream, entry, receivedMs);
       else this.#joiner.add(stream, entry, receivedMs);
     }
   }
@@ -116,12 +112,15 @@ export class Recorder {
   }
 
   #judge(exchange: Exchange, streamId: number): void {
-    const clock = this.#clock(streamId);
+    const ownClock = this.#clocks.get(streamId);
+    const clock = ownClock ?? unknownClock;
     const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
     const attempt = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
     const pin = attempt && this.#pin(attempt, exchange, clock);
     const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster, exchange.route), pin);
-    for (const used of exchange.attempts) this.#use(used, { ...exchange, reporter }, streamId, clock);
+    // The connections of a stream that is gone left with it.
+    if (ownClock !== undefined)
+      for (const used of exchange.attempts) this.#use(used, { ...exchange, reporter }, streamId, clock);
     if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
     this.#sink.exchange({ exchange: { ...exchange, reporter }, verdict });
   }
@@ -134,7 +133,7 @@ export class Recorder {
       endpoint: attempt.peer,
       connectionOpenedMs: openedMs(attempt, clock),
       requestStartMs: exchange.startMs + clock.offsetMs,
-      nowMs: endedMs(attempt, clock),
+      nowMs: endedMs(attempt, clock, this.#options.now()),
       clockUncertaintyMs: clock.uncertaintyMs,
     });
   }
@@ -152,7 +151,7 @@ export class Recorder {
       connectionId: attempt.connectionId,
       openedMs: opened,
       requestStartMs: attempt.startMs + clock.offsetMs,
-      lastUsedMs: endedMs(attempt, clock),
+      lastUsedMs: endedMs(attempt, clock, this.#options.now()),
       clockUncertaintyMs: clock.uncertaintyMs,
     };
     const bytes = attempt.bytesSent + attempt.bytesReceived;
@@ -160,14 +159,13 @@ export class Recorder {
     if (attempt.flags.includes('UC')) this.#connections.closed(streamId, attempt.connectionId);
   }
 
-  #tcp(stream: RecordedStream, entry: LogEntry): void {
+  #tcp(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     const connection = tcpConnection(stream, entry, this.#options.reporterOf(stream.reporter, entry.cluster));
     if (connection === undefined) return;
     if (connection.phase === 'ended') this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
-    const { cluster, peer, connectionId, durationMs } = connection;
+    const { cluster, peer, connectionId } = connection;
     if (cluster === undefined || peer === undefined || connectionId === undefined) return;
-    const clock = this.#clock(stream.id);
-    const openedAtMs = connection.startMs + clock.offsetMs;
+    const clock = this.#clocks.get(stream.id) ?? unknownClock;
     const seen = {
       streamId: stream.id,
       reporter: connection.reporter,
@@ -175,9 +173,9 @@ export class Recorder {
       cluster,
       peer,
       connectionId,
-      openedMs: openedAtMs,
+      openedMs: connection.startMs + clock.offsetMs,
       requestStartMs: undefined,
-      lastUsedMs: openedAtMs + (durationMs ?? 0),
+      lastUsedMs: receivedMs,
       clockUncertaintyMs: clock.uncertaintyMs,
     };
     const bytes = connection.bytesSent + connection.bytesReceived;
@@ -187,12 +185,9 @@ export class Recorder {
     if (connection.phase === 'ended') this.#connections.closed(stream.id, connectionId);
   }
 
+  /** Bytes that moved by the time of the connection's last use. */
   #pinned(connection: UpstreamConnection, bytes: number): void {
-    const { pin } = judgeConnection(connection, this.#options.view(), this.#options.now());
+    const { pin } = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);
     if (pin === 'draining' || pin === 'stale' || pin === 'stale_view') this.#sink.pinnedBytes(connection, bytes);
-  }
-
-  #clock(streamId: number): ClockMapping {
-    return this.#clocks.get(streamId) ?? { offsetMs: 0, uncertaintyMs: 0 };
   }
 }

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ClockOffset } from '../../src/assemble/clock-offset.ts';
+
+const bufferedMs = 2500;
+const hour = 3_600_000;
+
+/** A clock that heard of entries: Envoy's clock is so far behind ours, and each entry took so long to come. */
+function heard(offsetMs: number, delaysMs: readonly number[]): ClockOffset {
+  const clock = new ClockOffset(bufferedMs);
+  delaysMs.forEach((delayMs, index) => clock.observe(index * 100, index * 100 + offsetMs + delayMs));
+  return clock;
+}
+
+describe('the clock of an Envoy against ours', () => {
+  it('lies within the uncertainty, wherever it is and however long each entry was kept back', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -24 * hour, max: 24 * hour }),
+        fc.array(fc.integer({ min: 0, max: bufferedMs }), { minLength: 1, maxLength: 20 }),
+        (offsetMs, delaysMs) => {
+          const clock = heard(offsetMs, delaysMs);
+          expect(Math.abs(clock.offsetMs - offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs);
+          expect(clock.uncertaintyMs).toBeLessThanOrEqual(bufferedMs);
+        },
+      ),
+    );
+  });
+
+  it('is taken as equal where that explains what was seen', () => {
+    expect(heard(0, [900, 3, 2400])).toMatchObject({ offsetMs: 0, uncertaintyMs: 2497 });
+    expect(heard(0, [bufferedMs])).toMatchObject({ offsetMs: 0, uncertaintyMs: 2500 });
+    expect(heard(0, [1250])).toMatchObject({ offsetMs: 0, uncertaintyMs: 1250 });
+  });
+
+  it('an hour behind or ahead is told from an entry that was kept back', () => {
+    expect(heard(hour, [40, 700])).toMatchObject({ offsetMs: hour + 40 - bufferedMs, uncertaintyMs: bufferedMs });
+    expect(heard(-hour, [40, 700])).toMatchObject({ offsetMs: -hour + 40, uncertaintyMs: bufferedMs });
+  });
+
+  it('before anything was heard nothing is known of it', () => {
+    expect(new ClockOffset(bufferedMs)).toMatchObject({ offsetMs: 0, uncertaintyMs: Infinity });
+  });
+});
