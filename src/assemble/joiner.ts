@@ -62,7 +62,7 @@ export class Joiner {
   readonly #sink: JoinSink;
   readonly #waiting = new Map<string, Open>();
   readonly #lingering = new Map<string, Open>();
-  /** Waiting exchanges whose stream ended, by node and key: Envoy reopens a stream at once, often to us again. */
+  /** Waiting exchanges whose stream ended, by `orphanId`: Envoy reopens a stream at once, often to us again. */
   readonly #orphans = new Map<string, Open>();
   readonly #closed = new Set<string>();
 
@@ -84,8 +84,9 @@ export class Joiner {
     if (entry.key === undefined) return this.#sink.count('keyless');
     const id = `${stream.id}|${entry.key}`;
     if (this.#closed.has(id)) return this.#sink.count('late');
-    const open = this.#find(id) ?? this.#adopt(id, stream, entry.key) ?? this.#open(id, stream, entry.key, nowMs);
-    this.#put(open, entry, nowMs);
+    const open = this.#find(id) ?? this.#adopt(id, stream, entry.key);
+    if (open === undefined && this.#closed.has(orphanId(stream, entry.key))) return this.#sink.count('late');
+    this.#put(open ?? this.#open(id, stream, entry.key, nowMs), entry, nowMs);
   }
 
   /** Closes what is due. To be called often; what it closes depends on `nowMs` alone. */
@@ -105,9 +106,14 @@ export class Joiner {
     }
   }
 
-  /** The stream ended: what has its end closes now, the rest waits a linger for the stream that Envoy opens instead. */
+  /** The stream ended: what has its end closes now, the rest waits for the stream that Envoy opens instead. */
   endStream(streamId: number, nowMs: number): void {
-    for (const open of this.#lingering.values()) if (open.stream.id === streamId) this.#close(open, undefined);
+    for (const open of this.#lingering.values()) {
+      if (open.stream.id !== streamId) continue;
+      this.#close(open, undefined);
+      // A last attempt's entry may come on the stream that Envoy opens instead.
+      this.#remember(orphanId(open.stream, open.key));
+    }
     for (const open of this.#waiting.values()) {
       if (open.stream.id !== streamId) continue;
       this.#waiting.delete(open.id);
@@ -115,7 +121,7 @@ export class Joiner {
       const id = orphanId(open.stream, open.key);
       const twin = this.#orphans.get(id);
       if (twin !== undefined) this.#close(twin, 'stream_ended');
-      this.#orphans.set(id, { ...open, dueMs: nowMs + this.#options.maxWaitMs });
+      this.#orphans.set(id, { ...open, id, dueMs: nowMs + this.#options.maxWaitMs });
     }
   }
 
@@ -138,11 +144,9 @@ export class Joiner {
   }
 
   #adopt(id: string, stream: JoinStream, key: string): Open | undefined {
-    if (this.#orphans.size === 0) return undefined;
-    const orphan = orphanId(stream, key);
-    const open = this.#orphans.get(orphan);
+    const open = this.#orphans.get(orphanId(stream, key));
     if (open === undefined) return undefined;
-    this.#orphans.delete(orphan);
+    this.#orphans.delete(open.id);
     this.#sink.count('adopted');
     const adopted = { ...open, id, stream };
     this.#waiting.set(id, adopted);
@@ -173,7 +177,7 @@ export class Joiner {
   #close(open: Open, incomplete: IncompleteReason | undefined): void {
     this.#waiting.delete(open.id);
     this.#lingering.delete(open.id);
-    this.#orphans.delete(orphanId(open.stream, open.key));
+    this.#orphans.delete(open.id);
     this.#remember(open.id);
     const { stream, key, ends, tries } = open;
     const exchange = buildExchange({
@@ -196,6 +200,7 @@ export class Joiner {
   }
 }
 
+/** No stream's id, which is a number, begins like this. */
 function orphanId(stream: JoinStream, key: string): string {
-  return `${stream.reporter.nodeId}|${key}`;
+  return `@${stream.reporter.nodeId}|${key}`;
 }

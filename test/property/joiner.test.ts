@@ -62,6 +62,37 @@ it('gives one result for every interleaving of entries that come within a linger
   );
 });
 
+it('loses no attempt: each is in an exchange or counted, whatever streams of one node end meanwhile', () => {
+  const step = fc.record({
+    kind: fc.constantFrom('try', 'end', 'cut', 'wait'),
+    key: fc.nat(5),
+    stream: fc.integer({ min: 1, max: 3 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      let tries = 0;
+      let found = 0;
+      let counted = 0;
+      const joiner = new Joiner(options, {
+        exchange: ({ attempts }) => (found += attempts.length),
+        count: (event) => (counted += event === 'late' || event === 'refused' ? 1 : 0),
+      });
+      steps.forEach(({ kind, key, stream: id }, index) => {
+        const nowMs = index * 700;
+        const on = { ...stream, id };
+        if (kind === 'wait') joiner.advance(nowMs);
+        else if (kind === 'cut') joiner.endStream(id, nowMs);
+        else if (kind === 'end') joiner.add(on, downstreamEnd({ key: `k${key}`, attemptCount: 0 }), nowMs);
+        else joiner.add(on, upstreamEnd({ key: `k${key}`, startMs: (tries += 1) }), nowMs);
+      });
+      joiner.flush();
+      // A late or refused end is no attempt.
+      expect(found).toBeLessThanOrEqual(tries);
+      expect(found + counted).toBeGreaterThanOrEqual(tries);
+    }),
+  );
+});
+
 it('never holds more than its bound, and gives out each key at most once', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('try' as const), key: fc.nat(40), stream: fc.integer({ min: 1, max: 3 }) }),

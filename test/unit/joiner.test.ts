@@ -170,6 +170,16 @@ describe('when a stream ends', () => {
     expect(counts).toEqual({ orphaned: 1, adopted: 1 });
   });
 
+  it('takes an attempt that comes on the next stream after its exchange has closed for late: it opens no second one', () => {
+    const { joiner, exchanges, counts, feed } = setUp();
+    feed([downstreamEnd({ flags: ['DC'], code: undefined, codeDetails: 'downstream_remote_disconnect' })]);
+    joiner.endStream(1, 10);
+    feed([upstreamEnd({ code: undefined, flags: ['DC'] })], 20, { ...stream, id: 2 });
+    joiner.advance(90_000);
+    expect(exchanges.map(({ incomplete }) => incomplete)).toEqual(['attempts_missing']);
+    expect(counts).toEqual({ late: 1 });
+  });
+
   it('says stream_ended where nobody takes it', () => {
     const { joiner, exchanges, feed } = setUp();
     feed([upstreamEnd(refused)]);
