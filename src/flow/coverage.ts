@@ -10,7 +10,7 @@ export interface CoveredReporter {
   lastEntryMs: number;
 }
 
-/** Who reports: without this, "0 masked" is no fact. Bounded; the one not heard of for longest leaves first. */
+/** Who reports: without this, "0 masked" is no fact. Bounded; of those gone the one not heard of for longest leaves first. */
 export class Coverage {
   readonly #max: number;
   /** In order of the last entry. */
@@ -32,15 +32,20 @@ export class Coverage {
       firstSeenMs: known?.firstSeenMs ?? nowMs,
       lastEntryMs: nowMs,
     });
-    if (this.#byId.size <= this.#max) return;
-    const [oldest] = this.#byId.keys();
-    if (oldest !== undefined) this.#byId.delete(oldest);
+    if (this.#byId.size > this.#max) this.#evict();
   }
 
   /** One of its log streams ended: that is not a sign of life. */
   streamEnded(reporter: Reporter, profile: Profile): void {
     const known = this.#byId.get(idOf(reporter, profile));
     if (known !== undefined) known.streams = Math.max(0, known.streams - 1);
+  }
+
+  /** One with an open stream would come back as one without. */
+  #evict(): void {
+    const ids = [...this.#byId.keys()];
+    const leaves = ids.find((id) => this.#byId.get(id)?.streams === 0) ?? ids[0];
+    if (leaves !== undefined) this.#byId.delete(leaves);
   }
 
   reporters(): readonly CoveredReporter[] {

@@ -8,7 +8,7 @@ export interface ClearedPin {
   verdict: PinVerdict;
   clearedMs: number;
   /** `closed` is known; `quiet` only means that no request used it any more. */
-  how: ConnectionEnd;
+  how: 'closed' | 'quiet';
 }
 
 /** The latest pins that cleared. Bounded, oldest out. */
@@ -20,14 +20,17 @@ export class PinHistory {
     this.#max = max;
   }
 
-  /** Remembers a connection that was pinned when it left the table; any other is none of its business. */
+  /**
+   * Remembers a connection that was pinned when it ended; any other is none of its business. One that the table or the
+   * stream let go of may still be in use: another stream, or replica, tells of it next.
+   */
   ended(
     connection: UpstreamConnection,
     how: ConnectionEnd,
     verdict: PinVerdict,
     nowMs: number,
   ): ClearedPin | undefined {
-    if (verdict.leftAtMs === undefined) return undefined;
+    if (verdict.leftAtMs === undefined || how === 'evicted' || how === 'stream_ended') return undefined;
     const cleared = { connection, verdict, clearedMs: nowMs, how };
     this.#cleared.push(cleared);
     if (this.#cleared.length > this.#max) this.#cleared.shift();
