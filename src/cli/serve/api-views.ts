@@ -8,7 +8,7 @@ import type { ClusterView } from '../../model/view.ts';
 /** The most rows of one answer: the page and a person read it, not a database. */
 const longest = 1000;
 
-/** `/api/v1/pins`: connections that are not simply current, worst and oldest first, and those that cleared. */
+/** `/api/v1/pins`: connections in use, worst and oldest first, and the latest pins that cleared, latest first. */
 export function pinsView(board: readonly BoardRow[], cleared: readonly ClearedPin[], nowMs: number) {
   const counts: Record<string, number> = {};
   for (const { verdict } of board) counts[verdict.pin] = (counts[verdict.pin] ?? 0) + 1;

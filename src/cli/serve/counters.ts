@@ -13,7 +13,7 @@ export function ingressCounters(self: SelfMetrics, logger: Logger): IngressCount
       logger.warn('decode.failed', { stream: kind, problem: error.text });
     },
     refused(kind, reason, count) {
-      for (let i = 0; i < count; i += 1) self.refused(reason);
+      self.refused(reason, count);
       logger.warn('input.refused', { stream: kind, reason, count });
     },
     failOpen: () => self.failOpen('no_facts'),
