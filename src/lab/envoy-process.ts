@@ -39,6 +39,8 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   writeFileSync(configFile, JSON.stringify(options.config));
   const args = ['--use-dynamic-base-id', '--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'];
   args.push('--config-path', configFile, '--admin-address-path', adminFile);
+  // An access log in a file is read while Envoy runs; by default Envoy writes it every ten seconds.
+  args.push('--file-flush-interval-msec', '50');
   const child = spawn(options.bin, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir.path });
   dieWithUs(child);
   const logs = keepLogs(child);
