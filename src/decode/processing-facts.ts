@@ -28,16 +28,16 @@ export function responseFacts(
   const { attributes } = message;
   const text = (name: string): string | undefined => labelText(textValue(attributes, name), maxTextBytes);
   const cluster = text('xds.cluster_name');
+  const codeDetails = text('response.code_details');
   return {
     profile,
     reporter: reporter(message, cluster, maxTextBytes),
     key: requestHeader(message, 'x-sidelight-key'),
     cluster,
     route: text('xds.route_name'),
-    upstream: endpointOfText(textValue(attributes, 'upstream.address') ?? ''),
-    attemptCount: numberValue(attributes, 'upstream.request_attempt_count'),
+    ...reached(message, codeDetails),
     code: numberValue(attributes, 'response.code') || undefined,
-    codeDetails: text('response.code_details'),
+    codeDetails,
     flags: flagsOfBits(numberValue(attributes, 'response.flags')),
     requestStartMs: timestampTextMs(textValue(attributes, 'request.time') ?? ''),
     connectionId: upstreamConnectionId(responseHeader(message, 'x-sidelight-internal-connection-id')),
@@ -49,6 +49,23 @@ export function responseFacts(
     debugSecret: requestHeader(message, 'x-sidelight-debug'),
     injected,
   };
+}
+
+/** Details of Envoy's own reply after a try that found no host, or no room in the pool. */
+const nobodyReached = /^(?:no_healthy_upstream|upstream_reset_before_response_started\{overflow\b)/;
+
+/**
+ * Envoy counts a last try that reached nobody, and may name the host that it chose for it; what came before it stands.
+ * Envoy 1.40, test/e2e/tags.test.ts.
+ */
+function reached(
+  { attributes }: ProcessingMessage,
+  codeDetails: string | undefined,
+): Pick<ResponseFacts, 'upstream' | 'attemptCount'> {
+  const upstream = endpointOfText(textValue(attributes, 'upstream.address') ?? '');
+  const count = numberValue(attributes, 'upstream.request_attempt_count');
+  if (!count || codeDetails === undefined || !nobodyReached.test(codeDetails)) return { upstream, attemptCount: count };
+  return { upstream: count === 1 ? undefined : upstream, attemptCount: count - 1 };
 }
 
 /** The node's metadata is not on this stream: its workload is known where the config asks for it by attribute. */

@@ -19,7 +19,7 @@ export interface ResponseFacts {
   cluster: string | undefined;
   route: string | undefined;
   upstream: Endpoint | undefined;
-  /** Envoy's count, 1 without a retry, 0 for a local reply. */
+  /** Envoy's count less a last try that reached nobody: 1 without a retry, 0 for a local reply. */
   attemptCount: number | undefined;
   code: number | undefined;
   codeDetails: string | undefined;

@@ -80,6 +80,25 @@ test.each([
   expect(facts({ 'upstream.address': text }).upstream).toMatchObject({ text, kind, ip });
 });
 
+// Envoy 1.40 counts the try that found no host or no room. test/e2e/tags.test.ts
+test.each([
+  ['no_healthy_upstream', 1, 0, undefined],
+  ['no_healthy_upstream', 2, 1, '10.0.0.7:8080'],
+  ['upstream_reset_before_response_started{overflow}', 1, 0, undefined],
+  ['upstream_reset_before_response_started{overflow|pool}', 3, 2, '10.0.0.7:8080'],
+  ['upstream_reset_before_response_started{remote_connection_failure|…}', 3, 3, '10.0.0.7:8080'],
+  ['upstream_reset_before_response_started{overflowing}', 1, 1, '10.0.0.7:8080'],
+  ['via_upstream', 2, 2, '10.0.0.7:8080'],
+  ['direct_response', 0, 0, '10.0.0.7:8080'],
+])('with details %s of %i tries %i reached %s', (details, count, attemptCount, text) => {
+  const { upstream, ...rest } = facts({
+    'response.code_details': details,
+    'upstream.request_attempt_count': count,
+    'upstream.address': '10.0.0.7:8080',
+  });
+  expect([rest.attemptCount, upstream?.text]).toEqual([attemptCount, text]);
+});
+
 test('the connection is read from headers or from attributes', () => {
   const header = (key: string, value: string) => ({ key, raw_value: Buffer.from(value) });
   const asHeaders = facts({}, [
