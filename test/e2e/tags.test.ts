@@ -11,9 +11,9 @@ import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { cases } from '../fixtures/cases/index.ts';
 import { failover, ok, retry, retryAtNextPriority, toApp, unavailable } from '../fixtures/cases/parts.ts';
-import { type LogLine, startLoggingEnvoy, startScene } from '../support/scene.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
 import { startSilentService } from '../support/silent-service.ts';
+import { type LogLine, startLoggingEnvoy, startScene } from '../support/tagging-scene.ts';
 
 /*
  * What the tagger's answers do to requests, seen from outside: in the access log that Envoy itself writes, at the client,

@@ -270,10 +270,20 @@ describe('the parent', () => {
 
   it('is none where the tagger began the trace', () => {
     const injected = { traceId, spanId: 'b7ad6b7169203331', parentSpanId: undefined, sampled: true };
-    const { top } = written(judged({ exchange: { injected } }));
+    const { top } = written(judged({ exchange: { injected, traceparent: `00-${traceId}-b7ad6b7169203331-01` } }));
     expect(top.spanContext()).toMatchObject({ traceId, spanId: 'b7ad6b7169203331' });
     expect(top.parentSpanContext).toBeUndefined();
   });
+
+  it.each([undefined, `00-${traceId}-${callerSpan}-01`, `00-${'c'.repeat(32)}-b7ad6b7169203331-01`])(
+    'never has an id that was meant to be injected while %j was sent',
+    (traceparent) => {
+      const injected = { traceId, spanId: 'b7ad6b7169203331', parentSpanId: undefined, sampled: true };
+      const { top } = written(judged({ exchange: { injected, traceparent } }));
+      expect(top.spanContext().spanId).not.toBe('b7ad6b7169203331');
+      expect(top.parentSpanContext?.spanId).toBe(traceparent?.split('-')[2]);
+    },
+  );
 
   it("is Envoy's own span before all else, and the exchange is then inside", () => {
     const injected = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16), parentSpanId: undefined, sampled: true };
@@ -320,7 +330,8 @@ describe('sampling', () => {
       2,
     );
     const injected = { traceId, spanId: 'b7ad6b7169203331', parentSpanId: undefined, sampled: false };
-    expect(names(judged({ exchange: { injected } }))).toEqual([]);
+    const sent = `00-${traceId}-b7ad6b7169203331-00`;
+    expect(names(judged({ exchange: { injected, traceparent: sent } }))).toEqual([]);
   });
 
   it("follows the flag in traceparent, with Envoy's tracer on", () => {
@@ -403,7 +414,7 @@ describe('the span of profile tag', () => {
       method: 'GET',
       path: '/cart?user=1',
       authority: 'shop.test',
-      traceparent: undefined,
+      traceparent: `00-${traceId}-b7ad6b7169203331-01`,
       debugSecret: undefined,
       injected: { traceId, spanId: 'b7ad6b7169203331', parentSpanId: callerSpan, sampled: true },
     };

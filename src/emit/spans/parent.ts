@@ -4,6 +4,7 @@ import type { InjectedContext } from '../../model/log-entry.ts';
 
 /** What a request says of the trace that it is in. */
 export interface TraceFacts {
+  /** As it went upstream. */
   traceparent: string | undefined;
   envoyTraceId: string | undefined;
   envoySpanId: string | undefined;
@@ -24,7 +25,7 @@ export interface Placement {
   underEnvoy: boolean;
 }
 
-/** Envoy's own span, else the ids that were injected, else the caller's span, else a new root. */
+/** Envoy's own span, else the ids that were injected and sent, else the span that was sent, else a new root. */
 export function placementOf(facts: TraceFacts): Placement {
   return underEnvoy(facts) ?? injectedPlace(facts) ?? underCaller(facts) ?? newRoot;
 }
@@ -37,18 +38,22 @@ const newRoot: Placement = {
   underEnvoy: false,
 };
 
+/** Envoy writes its own span into `traceparent`, so that stands in where the log does not name the span (Envoy 1.37). */
 function underEnvoy({ envoyTraceId, envoySpanId, traceparent }: TraceFacts): Placement | undefined {
-  if (envoyTraceId === undefined || envoySpanId === undefined) return undefined;
+  if (envoyTraceId === undefined) return undefined;
   // A 64-bit trace id (Zipkin, B3) is the 128-bit one with zeros before it.
   const traceId = envoyTraceId.length === 16 ? envoyTraceId.padStart(32, '0') : envoyTraceId;
-  if (!isValidTraceId(traceId) || !isValidSpanId(envoySpanId)) return undefined;
   const sent = parse(traceparent);
-  const sampled = sent?.traceId === traceId ? isSampled(sent) : undefined;
-  return { ...newRoot, parent: remote(traceId, envoySpanId, sampled === true), sampled, underEnvoy: true };
+  const ofEnvoy = sent?.traceId === traceId ? sent : undefined;
+  const spanId = envoySpanId ?? ofEnvoy?.spanId ?? '';
+  if (!isValidTraceId(traceId) || !isValidSpanId(spanId)) return undefined;
+  const sampled = ofEnvoy && isSampled(ofEnvoy);
+  return { ...newRoot, parent: remote(traceId, spanId, sampled === true), sampled, underEnvoy: true };
 }
 
-function injectedPlace({ injected }: TraceFacts): Placement | undefined {
-  if (injected === undefined || !isValidTraceId(injected.traceId) || !isValidSpanId(injected.spanId)) return undefined;
+function injectedPlace({ injected, traceparent }: TraceFacts): Placement | undefined {
+  const sent = parse(traceparent);
+  if (injected === undefined || sent?.traceId !== injected.traceId || sent.spanId !== injected.spanId) return undefined;
   const { traceId, spanId, parentSpanId, sampled } = injected;
   const hasParent = parentSpanId !== undefined && isValidSpanId(parentSpanId);
   const parent = hasParent ? remote(traceId, parentSpanId, sampled) : undefined;
