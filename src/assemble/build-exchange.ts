@@ -1,8 +1,9 @@
 import type { Attempt, Exchange, IncompleteReason } from '../model/exchange.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
+import { withoutMirrors } from './mirrors.ts';
 
-/** All entries of one key on one stream, in any order, doubles and mirrors already gone. */
+/** All entries of one key on one stream, in any order, doubles already gone. */
 export interface Parts {
   profile: Profile;
   reporter: Reporter;
@@ -25,7 +26,7 @@ export function buildExchange(parts: Parts): Exchange {
   const ends = parts.ends.toSorted(byTime);
   const last = ends.findLast((end) => !isRedirect(end));
   const first = ends[0];
-  const tries = parts.tries.toSorted(byTime);
+  const tries = withoutMirrors(parts.tries, ends, parts.reporter.envoyVersion).toSorted(byTime);
   const attempts = tries
     .flatMap((entry) => toAttempt(entry))
     .map((attempt, index) => ({ ...attempt, number: index + 1 }));

@@ -2,6 +2,7 @@ import type { Exchange, IncompleteReason } from '../model/exchange.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import { buildExchange, fingerprint, isRedirect } from './build-exchange.ts';
+import { isMirror } from './mirrors.ts';
 
 /** The stream that an entry came on. `id` is unique in this process. */
 export interface JoinStream {
@@ -79,8 +80,8 @@ export class Joiner {
   /** Takes one HTTP entry. Entries of a life that still goes on (`downstream_start`, periodic) change nothing yet. */
   add(stream: JoinStream, entry: LogEntry, nowMs: number): void {
     if (entry.type !== 'upstream_end' && entry.type !== 'downstream_end') return;
-    // Envoy 1.40: a mirrored request carries the same key, and has no downstream address. test/e2e/mirror.test.ts.
-    if (entry.type === 'upstream_end' && entry.downstreamRemote === undefined) return this.#sink.count('mirror');
+    if (entry.type === 'upstream_end' && isMirror(entry, stream.reporter.envoyVersion))
+      return this.#sink.count('mirror');
     if (entry.key === undefined) return this.#sink.count('keyless');
     const id = `${stream.id}|${entry.key}`;
     if (this.#closed.has(id)) return this.#sink.count('late');

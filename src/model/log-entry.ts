@@ -33,7 +33,7 @@ export interface LogEntry {
   cluster: string | undefined;
   route: string | undefined;
   upstream: Endpoint | undefined;
-  /** Absent on a mirrored (shadow) request. Envoy 1.40, test/e2e/mirror.test.ts. */
+  /** The client. Absent on a mirrored (shadow) request, and on every attempt of Envoy 1.37. */
   downstreamRemote: Endpoint | undefined;
   flags: readonly ResponseFlag[];
   /** HTTP status, 100-599; absent where no response head was seen (Envoy writes 0). */

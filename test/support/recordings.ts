@@ -9,20 +9,25 @@ import type { LogEntry } from '../../src/model/log-entry.ts';
 import type { AttemptVerdict, JudgedExchange } from '../../src/model/verdict.ts';
 import { reporter } from './entries.ts';
 
-const folder = new URL('../fixtures/envoy-1.40/', import.meta.url);
+const folderOf = (version: string) => new URL(`../fixtures/envoy-${version}/`, import.meta.url);
 const limits = { messageBytes: 1 << 22, tagsPerEntry: 64, headerBytes: 1 << 16, textBytes: 1024 };
 
-/** Names of all recorded cases. */
-export const recordedCases = readdirSync(folder).map((file) => file.replace(/\.json$/, ''));
+/** Names of all cases that were recorded with an Envoy, `1.40` or `1.37`. */
+export function recordedCases(version: string): string[] {
+  return readdirSync(folderOf(version)).map((file) => file.replace(/\.json$/, ''));
+}
 
 interface Recording {
+  envoy: string;
   client: { status?: number; error?: string }[];
   messages: { stream: number; bytes: string }[];
 }
 
-/** Every entry of a recording, with the stream it came on. */
-export function recordedEntries(name: string): { stream: number; entry: LogEntry }[] {
-  const recording = JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8')) as Recording;
+function readRecording(name: string, version: string): Recording {
+  return JSON.parse(readFileSync(new URL(`${name}.json`, folderOf(version)), 'utf8')) as Recording;
+}
+
+function entriesOf(recording: Recording): { stream: number; entry: LogEntry }[] {
   return recording.messages.flatMap(({ stream, bytes }) => {
     const result = decodeLogMessage(Buffer.from(bytes, 'base64'), limits);
     if (!result.ok) throw new Error(result.error.text);
@@ -31,7 +36,9 @@ export function recordedEntries(name: string): { stream: number; entry: LogEntry
 }
 
 /** What becomes of a recording: joined, judged, and what the joiner counted. */
-export function judgeRecording(name: string) {
+export function judgeRecording(name: string, version = '1.40') {
+  const recording = readRecording(name, version);
+  const from = { ...reporter, envoyVersion: recording.envoy };
   const judged: JudgedExchange[] = [];
   const counts: Partial<Record<JoinEvent, number>> = {};
   const tcp: AttemptVerdict[] = [];
@@ -44,9 +51,9 @@ export function judgeRecording(name: string) {
       },
     },
   );
-  for (const { stream, entry } of recordedEntries(name)) {
-    joiner.add({ id: stream, profile: 'observe', reporter }, entry, 0);
-    const connection = entry.layer === 'tcp' ? tcpConnection({ profile: 'observe' }, entry, reporter) : undefined;
+  for (const { stream, entry } of entriesOf(recording)) {
+    joiner.add({ id: stream, profile: 'observe', reporter: from }, entry, 0);
+    const connection = entry.layer === 'tcp' ? tcpConnection({ profile: 'observe' }, entry, from) : undefined;
     if (connection?.phase === 'ended') tcp.push(judgeTcpEnd(connection));
   }
   joiner.advance(10);

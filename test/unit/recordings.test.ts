@@ -65,8 +65,22 @@ describe('what a real Envoy 1.40 logged is judged', () => {
 
   it('leaves no recording out', () => {
     expect([...Object.keys(expectedHttp), ...Object.keys(expectedTcp), ...several].toSorted()).toEqual(
-      recordedCases.toSorted(),
+      recordedCases('1.40').toSorted(),
     );
+  });
+});
+
+describe('what Envoy 1.37 logged, which names no client on an attempt, is judged alike', () => {
+  it.each(recordedCases('1.37').filter((name) => name in expectedHttp))('%s', (name) => {
+    const { judged } = judgeRecording(name, '1.37');
+    expect(judged.map(inWords)).toEqual([expectedHttp[name]?.[0]]);
+    expect(judged[0]?.verdict.attempts.map(causeOrResult)).toEqual(expectedHttp[name]?.[1]);
+  });
+
+  it('mirror-of-retried-request: the mirrors are no attempts', () => {
+    const { judged } = judgeRecording('mirror-of-retried-request', '1.37');
+    expect(judged.map(({ exchange }) => exchange.attempts.length)).toEqual([2, 2]);
+    expect(judged.map(inWords)).toEqual(['masked status_5xx', 'masked status_5xx']);
   });
 });
 
