@@ -122,7 +122,6 @@ describe.each(withLog)('the logs of envoy/%s.yaml', (name) => {
       { tag: 'connection_age_us', value: '%COMMON_DURATION(US_CX_END:US_TX_BEG:us)%' },
       { tag: 'traceparent', value: '%REQ(traceparent)%' },
       { tag: 'trace_id', value: '%TRACE_ID%' },
-      { tag: 'span_id', value: '%SPAN_ID%' },
       { tag: 'grpc_status', value: '%GRPC_STATUS_NUMBER%' },
       { tag: 'content_type', value: '%REQ(content-type)%' },
       { tag: 'attempt_count', value: '%REQ(x-envoy-attempt-count)%' },
