@@ -18,6 +18,8 @@ export interface ReceivedSpan {
   attributes: Record<string, unknown>;
   /** 0 unset, 1 ok, 2 error. */
   status: number;
+  /** The SAMPLED flag of its context. */
+  sampled: boolean;
 }
 
 export interface OtlpReceiver {
@@ -49,6 +51,7 @@ interface WireSpan {
   endTimeUnixNano: string;
   attributes: WireAttributes;
   status: { code: number } | null;
+  flags: number;
 }
 interface WireRequest {
   resourceSpans: { resource: { attributes: WireAttributes }; scopeSpans: { spans: WireSpan[] }[] }[];
@@ -112,6 +115,7 @@ function received(span: WireSpan, resource: Record<string, unknown>): ReceivedSp
     endMs: Number(span.endTimeUnixNano) / 1e6,
     attributes: plain(span.attributes),
     status: span.status?.code ?? 0,
+    sampled: span.flags % 2 === 1,
   };
 }
 
