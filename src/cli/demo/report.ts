@@ -5,9 +5,8 @@ import { type Bar, waterfall } from './waterfall.ts';
 
 export type Say = (line: string) => void;
 
-/** Prints one scenario as it came out. */
-export function tell(scenario: Scenario, finding: Finding, say: Say, colour: boolean): void {
-  say(`\n${scenario.id}  ${scenario.title}`);
+/** Prints how one scenario came out. */
+export function tell(finding: Finding, say: Say, colour: boolean): void {
   say(`    the client   ${finding.client}`);
   say(`    Envoy        ${finding.envoy}`);
   finding.sidelight.forEach((line, index) => say(`    ${index === 0 ? 'Sidelight   ' : '            '} ${line}`));

@@ -51,8 +51,9 @@ export async function runDemo(options: DemoOptions): Promise<DemoEnd> {
 async function playAll(stage: Stage, { say, colour }: DemoOptions): Promise<DemoEnd> {
   const played = [];
   for (const scenario of [a1, ...pinnedThenCleared(), b1, b2]) {
+    say(`\n${scenario.id}  ${scenario.title}`);
     const finding = await scenario.play(stage);
-    tell(scenario, finding, say, colour);
+    tell(finding, say, colour);
     played.push({ scenario, finding });
   }
   const met = summarize(played, say);
