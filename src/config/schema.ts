@@ -164,7 +164,7 @@ const join = section(
       5 * minute,
       [second, day],
       'ms',
-      'Age at which a log stream is ended, so that Envoy balances it anew; ±10 %.',
+      'Age at which a log stream is ended, so that Envoy balances it anew; ±20 %.',
     ),
   },
   'How log entries become exchanges.',
@@ -177,7 +177,8 @@ const join = section(
 const pins = section(
   {
     maxConnections: whole(20_000, [1, 1_000_000], 'connections', 'Upstream connections held for the pin gauges.'),
-    quietMs: whole(minute, [second, day], 'ms', 'A connection without a request for this long leaves the gauges.'),
+    // Envoy keeps entries back for up to a second by default: by then one must not seem quiet.
+    quietMs: whole(minute, [2 * second, day], 'ms', 'A connection without a request for this long leaves the gauges.'),
   },
   'The table of upstream connections.',
 );

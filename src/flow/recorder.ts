@@ -1,6 +1,7 @@
 import { ClockOffset } from '../assemble/clock-offset.ts';
 import {
   type ConnectionEnd,
+  type ConnectionSeen,
   ConnectionTable,
   type ConnectionTableOptions,
   type UpstreamConnection,
@@ -18,7 +19,7 @@ import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
 import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
-import { type ClockMapping, endedMs, openedMs, unknownClock } from './pin-facts.ts';
+import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
 
 /** A log stream as `ingress` knows it. */
 export interface RecordedStream {
@@ -78,13 +79,13 @@ export class Recorder {
   }
 
   entries(stream: RecordedStream, entries: readonly LogEntry[], receivedMs: number): void {
+    const clock = this.#clocks.get(stream.id);
+    for (const { startMs, durationMs } of entries)
+      if (startMs !== undefined && durationMs !== undefined) clock?.observe(startMs + durationMs, receivedMs);
     for (const entry of entries) {
-      if (entry.startMs !== undefined && entry.durationMs !== undefined) {
-        this.#clocks.get(stream.id)?.observe(entry.startMs + entry.durationMs, receivedMs);
-      }
       if (entry.cluster !== undefined) this.#options.watch(entry.cluster);
       if (entry.layer === 'tcp') this.#tcp(stream, entry, receivedMs);
-      else this.#joiner.add(stream, entry, receivedMs);
+      else this.#http(stream, entry, receivedMs);
     }
   }
 
@@ -112,15 +113,11 @@ export class Recorder {
   }
 
   #judge(exchange: Exchange, streamId: number): void {
-    const ownClock = this.#clocks.get(streamId);
-    const clock = ownClock ?? unknownClock;
+    const clock = this.#clocks.get(streamId) ?? unknownClock;
     const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
     const attempt = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
     const pin = attempt && this.#pin(attempt, exchange, clock);
     const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster, exchange.route), pin);
-    // The connections of a stream that is gone left with it.
-    if (ownClock !== undefined)
-      for (const used of exchange.attempts) this.#use(used, { ...exchange, reporter }, streamId, clock);
     if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
     this.#sink.exchange({ exchange: { ...exchange, reporter }, verdict });
   }
@@ -138,51 +135,36 @@ export class Recorder {
     });
   }
 
-  #use(attempt: Attempt, exchange: Exchange, streamId: number, clock: ClockMapping): void {
-    const cluster = attempt.cluster ?? exchange.cluster;
-    const opened = openedMs(attempt, clock);
-    if (attempt.connectionId === undefined || opened === undefined || cluster === undefined) return;
-    const connection = {
-      streamId,
-      reporter: exchange.reporter,
-      layer: 'http' as const,
-      cluster,
-      peer: attempt.peer,
-      connectionId: attempt.connectionId,
-      openedMs: opened,
-      requestStartMs: attempt.startMs + clock.offsetMs,
-      lastUsedMs: endedMs(attempt, clock, this.#options.now()),
-      clockUncertaintyMs: clock.uncertaintyMs,
-    };
-    const bytes = attempt.bytesSent + attempt.bytesReceived;
-    this.#pinned(this.#connections.request(connection, bytes), bytes);
-    if (attempt.flags.includes('UC')) this.#connections.closed(streamId, attempt.connectionId);
+  #http(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
+    this.#joiner.add(stream, entry, receivedMs);
+    // Not at the exchange's closing: a linger later the connection may have gone again. Mirrors have no client.
+    if (entry.type !== 'upstream_end' || entry.downstreamRemote === undefined) return;
+    const seen = this.#connection(stream, entry, receivedMs);
+    if (seen === undefined) return;
+    const bytes = entry.bytesSent + entry.bytesReceived;
+    this.#pinned(this.#connections.request(seen, bytes), bytes);
+    if (entry.flags.includes('UC')) this.#connections.closed(stream.id, seen.connectionId);
   }
 
   #tcp(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     const connection = tcpConnection(stream, entry, this.#options.reporterOf(stream.reporter, entry.cluster));
-    if (connection === undefined) return;
-    if (connection.phase === 'ended') this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
-    const { cluster, peer, connectionId } = connection;
-    if (cluster === undefined || peer === undefined || connectionId === undefined) return;
-    const clock = this.#clocks.get(stream.id) ?? unknownClock;
-    const seen = {
-      streamId: stream.id,
-      reporter: connection.reporter,
-      layer: 'tcp' as const,
-      cluster,
-      peer,
-      connectionId,
-      openedMs: connection.startMs + clock.offsetMs,
-      requestStartMs: undefined,
-      lastUsedMs: receivedMs,
-      clockUncertaintyMs: clock.uncertaintyMs,
-    };
-    const bytes = connection.bytesSent + connection.bytesReceived;
+    if (connection?.phase === 'ended') this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
+    const seen = this.#connection(stream, entry, receivedMs);
+    if (seen === undefined) return;
+    const bytes = entry.bytesSent + entry.bytesReceived;
     // What flowed before the first entry that we saw is nobody's: it may have flowed before the endpoint left.
     const before = this.#connections.knownBytes(seen) ?? bytes;
     this.#pinned(this.#connections.bytesSoFar(seen, bytes), bytes - before);
-    if (connection.phase === 'ended') this.#connections.closed(stream.id, connectionId);
+    if (connection?.phase === 'ended') this.#connections.closed(stream.id, seen.connectionId);
+  }
+
+  #connection(stream: RecordedStream, entry: LogEntry, receivedMs: number): ConnectionSeen | undefined {
+    return connectionOf(entry, {
+      streamId: stream.id,
+      reporter: this.#options.reporterOf(stream.reporter, entry.cluster),
+      clock: this.#clocks.get(stream.id) ?? unknownClock,
+      receivedMs,
+    });
   }
 
   /** Bytes that moved by the time of the connection's last use. */

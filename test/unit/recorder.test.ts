@@ -229,6 +229,20 @@ describe.each([
 });
 
 describe('connections', () => {
+  it('show as soon as a request over them was told, before its exchange is closed', () => {
+    const { hear, board, exchanges } = setUp(leftAtMs + minute);
+    hear(request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute }));
+    expect(board()).toEqual(['7 stale']);
+    expect(exchanges).toEqual([]);
+  });
+
+  it('of mirrored requests are no clients of anybody', () => {
+    const { hear, board } = setUp(leftAtMs + minute);
+    const [tried] = request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute });
+    hear([{ ...tried, downstreamRemote: undefined } as LogEntry]);
+    expect(board()).toEqual([]);
+  });
+
   it('show their pin without a new request once the grace of a TCP connection is over', () => {
     const { hear, later, board } = setUp(leftAtMs + 2000);
     hear([tcpEntry({ type: 'tcp_periodic', startMs: leftAtMs - minute, durationMs: minute + 2000 })]);
