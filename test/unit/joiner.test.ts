@@ -99,6 +99,14 @@ describe('joining', () => {
     expect(exchanges[0]?.incomplete).toBe('attempts_missing');
   });
 
+  it('lets the entries decide where the attempt header says 1 and Envoy counts 3', () => {
+    const { joiner, exchanges, feed } = setUp();
+    feed([1000, 1010, 1020].map((startMs) => upstreamEnd({ startMs })));
+    feed([downstreamEnd({ attemptCount: 3, tags: { attemptCountHeader: 1 } })]);
+    joiner.advance(2000);
+    expect(exchanges[0]).toMatchObject({ attemptCountMismatch: true, incomplete: undefined, attempts: [{}, {}, {}] });
+  });
+
   it('needs no entry for the try that found no host', () => {
     const { joiner, exchanges, feed } = setUp();
     feed([

@@ -68,6 +68,8 @@ export interface SidelightProcess {
   exchanges(outcome?: string): Promise<ApiExchange[]>;
   clusters(): Promise<ApiCluster[]>;
   get(path: string): Promise<string>;
+  /** Its exit code, when it ends; `null` if a signal ended it. */
+  ended: Promise<number | null>;
   close(): Promise<void>;
 }
 
@@ -81,13 +83,15 @@ export async function startSidelight(program: Program, config: ConfigInput): Pro
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   dieWithUs(child);
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
   const close = async () => {
     await stop(child);
     dir.close();
   };
   try {
     const { grpcPort, httpPort } = await listening(child);
-    return client(child.pid ?? 0, grpcPort, `http://127.0.0.1:${httpPort}`, close);
+    const api = apiOf(`http://127.0.0.1:${httpPort}`);
+    return { ...api, pid: child.pid ?? 0, grpcPort, ended, close };
   } catch (error) {
     await close();
     throw error;
@@ -109,25 +113,23 @@ async function listening(child: ChildProcess): Promise<{ grpcPort: number; httpP
   throw new Error(`sidelight did not come up:\n${log}`);
 }
 
-function client(pid: number, grpcPort: number, httpUrl: string, close: () => Promise<void>): SidelightProcess {
+function apiOf(httpUrl: string): Omit<SidelightProcess, 'pid' | 'grpcPort' | 'ended' | 'close'> {
   const get = async (where: string) => {
     const answer = await fetch(`${httpUrl}${where}`);
     if (!answer.ok) throw new Error(`${where} answered ${answer.status}`);
     return answer.text();
   };
+  const json = async <T>(where: string) => JSON.parse(await get(where)) as T;
   return {
-    pid,
-    grpcPort,
     httpUrl,
     get,
     samples: async () => readSamples(await get('/metrics')),
-    pins: async () => JSON.parse(await get('/api/v1/pins')) as { pins: ApiPin[]; cleared: ApiPin[] },
-    clusters: async () => (JSON.parse(await get('/api/v1/clusters')) as { clusters: ApiCluster[] }).clusters,
-    exchanges: async (outcome) => {
+    pins: () => json('/api/v1/pins'),
+    clusters: async () => (await json<{ clusters: ApiCluster[] }>('/api/v1/clusters')).clusters,
+    async exchanges(outcome) {
       const query = outcome === undefined ? '' : `?outcome=${outcome}`;
-      return (JSON.parse(await get(`/api/v1/exchanges${query}`)) as { exchanges: ApiExchange[] }).exchanges;
+      return (await json<{ exchanges: ApiExchange[] }>(`/api/v1/exchanges${query}`)).exchanges;
     },
-    close,
   };
 }
 
