@@ -71,6 +71,11 @@ test.each([
   expect(httpEntry({ custom_tags: { content_type, grpc_status } })?.tags.grpcStatus).toBe(status);
 });
 
+test('the cluster is that of the host, else, where there was none, the one that was chosen', () => {
+  expect(httpEntry({ upstream_cluster: 'host', custom_tags: { cluster: 'chosen' } })?.cluster).toBe('host');
+  expect(httpEntry({ custom_tags: { cluster: 'chosen' } })?.cluster).toBe('chosen');
+});
+
 test('the ids that the tagger put in come back out of the dynamic metadata', () => {
   const sidelight = struct({ trace_id: 't', span_id: 's', parent_span_id: 'p', sampled: true, cluster: 'app' });
   expect(httpEntry({ metadata: { filter_metadata: { sidelight } } })?.tags.injected).toEqual({
