@@ -7,6 +7,7 @@ import {
   type UpstreamConnection,
 } from '../assemble/connection-table.ts';
 import { type JoinEvent, Joiner, type JoinOptions } from '../assemble/joiner.ts';
+import { isMirror } from '../assemble/mirrors.ts';
 import { tcpConnection } from '../assemble/tcp.ts';
 import { judgeExchange } from '../judge/outcome.ts';
 import { judgePin } from '../judge/pin.ts';
@@ -137,8 +138,8 @@ export class Recorder {
 
   #http(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     this.#joiner.add(stream, entry, receivedMs);
-    // Not at the exchange's closing: a linger later the connection may have gone again. Mirrors have no client.
-    if (entry.type !== 'upstream_end' || entry.downstreamRemote === undefined) return;
+    // Not at the exchange's closing: a linger later the connection may have gone again.
+    if (entry.type !== 'upstream_end' || isMirror(entry, stream.reporter.envoyVersion)) return;
     const seen = this.#connection(stream, entry, receivedMs);
     if (seen === undefined) return;
     const bytes = entry.bytesSent + entry.bytesReceived;
