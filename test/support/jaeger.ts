@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Cleanup, dieWithUs } from '../../src/lab/cleanup.ts';
+import { freePort } from '../../src/lab/free-port.ts';
+import { tempDir } from '../../src/lab/temp-dir.ts';
+import { until } from './until.ts';
+
+/** A span as `/api/traces` tells it. */
+export interface JaegerSpan {
+  traceID: string;
+  spanID: string;
+  operationName: string;
+  references: { refType: string; traceID: string; spanID: string }[];
+  /** Epoch µs. */
+  startTime: number;
+  /** µs. */
+  duration: number;
+  tags: { key: string; value: unknown }[];
+}
+
+export interface JaegerTrace {
+  traceID: string;
+  spans: JaegerSpan[];
+}
+
+export interface Jaeger {
+  /** Where it takes OTLP over gRPC, and over HTTP. */
+  grpc: string;
+  http: string;
+  /** The traces of a service in which one span has all these tags, started from `sinceMs` on; waits until there is one. */
+  find(service: string, tags: Record<string, string>, sinceMs: number): Promise<JaegerTrace[]>;
+}
+
+/** A real Jaeger with its storage in memory; up when this resolves. */
+export async function startJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger> {
+  const dir = cleanup.use(tempDir());
+  const [query, queryGrpc, grpc, http] = [await freePort(), await freePort(), await freePort(), await freePort()].map(
+    (port) => `127.0.0.1:${port}`,
+  );
+  const config = {
+    service: {
+      extensions: ['jaeger_storage', 'jaeger_query'],
+      pipelines: { traces: { receivers: ['otlp'], exporters: ['jaeger_storage_exporter'] } },
+      telemetry: { metrics: { level: 'none' } },
+    },
+    extensions: {
+      jaeger_query: { storage: { traces: 'mem' }, http: { endpoint: query }, grpc: { endpoint: queryGrpc } },
+      jaeger_storage: { backends: { mem: { memory: { max_traces: 1000 } } } },
+    },
+    receivers: { otlp: { protocols: { grpc: { endpoint: grpc }, http: { endpoint: http } } } },
+    exporters: { jaeger_storage_exporter: { trace_storage: 'mem' } },
+  };
+  const file = path.join(dir.path, 'jaeger.yaml');
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(config));
+  const child = spawn(bin, ['--config', file], { stdio: 'ignore' });
+  dieWithUs(child);
+  cleanup.defer(() => child.kill('SIGKILL'));
+  await until('Jaeger', async () => (await fetch(`http://${query}/api/services`).catch(() => undefined))?.ok === true);
+  return {
+    grpc: `http://${grpc}`,
+    http: `http://${http}`,
+    async find(service, tags, sinceMs) {
+      const search = new URL('/api/traces', `http://${query}`);
+      search.search = new URLSearchParams({
+        service,
+        tags: JSON.stringify(tags),
+        start: String(Math.floor(sinceMs) * 1000),
+        end: String((Math.floor(sinceMs) + 3_600_000) * 1000),
+      }).toString();
+      let found: JaegerTrace[] = [];
+      await until(`a trace of ${service} with ${JSON.stringify(tags)}`, async () => {
+        const answer = (await (await fetch(search)).json()) as { data: JaegerTrace[] | null };
+        found = answer.data ?? [];
+        return found.length > 0;
+      });
+      return found;
+    },
+  };
+}
+
+/** The value of a span's tag; `undefined` where it has none. */
+export function tagOf(span: JaegerSpan | undefined, key: string): unknown {
+  return span?.tags.find((tag) => tag.key === key)?.value;
+}
+
+/** The spans directly under one, by start. */
+export function childrenOf({ spans }: JaegerTrace, parent: JaegerSpan | undefined): JaegerSpan[] {
+  return spans
+    .filter(({ references }) => references.some(({ spanID }) => spanID === parent?.spanID))
+    .toSorted((a, b) => a.startTime - b.startTime);
+}
