@@ -19,8 +19,8 @@ const from = (flags: string) => ({ traceparent: `00-${caller.traceId}-${caller.s
 
 /** The `traceparent` of the nth request at the upstream, in its parts; throws unless it is valid. */
 function arrivedContext({ arrived }: Scene, index = 0) {
-  const text = arrived[index]?.headers['traceparent'];
-  const parts = /^00-(?<traceId>[0-9a-f]{32})-(?<spanId>[0-9a-f]{16})-(?<flags>0[01])$/.exec(String(text))?.groups;
+  const text = String(arrived[index]?.headers['traceparent']);
+  const parts = /^00-(?<traceId>[0-9a-f]{32})-(?<spanId>[0-9a-f]{16})-(?<flags>0[01])$/.exec(text)?.groups;
   if (parts === undefined) throw new Error(`no valid traceparent: ${text}`);
   return { traceId: parts['traceId'] ?? '', spanId: parts['spanId'] ?? '', flags: parts['flags'] };
 }
@@ -29,7 +29,8 @@ function arrivedContext({ arrived }: Scene, index = 0) {
 async function exchangeSpan({ otlp }: Scene) {
   const [exchange, ...more] = await otlp.exchanges(() => true, 1);
   expect(more).toEqual([]);
-  return exchange?.span ?? expect.fail('no exchange span');
+  if (exchange === undefined) throw new Error('no exchange span');
+  return exchange.span;
 }
 
 describe.each(['full', 'tag'] as const)('inject in profile %s', (base) => {
