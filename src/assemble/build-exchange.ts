@@ -81,12 +81,14 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Two entries with the same fingerprint are one entry that came twice. */
-export function fingerprint(entry: LogEntry): string {
+/** Whether an entry came twice. */
+export function isSame(a: LogEntry, b: LogEntry): boolean {
+  return a.startMs === b.startMs && a.durationMs === b.durationMs && fingerprint(a) === fingerprint(b);
+}
+
+function fingerprint(entry: LogEntry): string {
   return [
     entry.type,
-    entry.startMs,
-    entry.durationMs,
     entry.upstream?.text,
     entry.tags.connectionId,
     entry.code,

@@ -1,7 +1,7 @@
 import type { Exchange, IncompleteReason } from '../model/exchange.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
-import { buildExchange, fingerprint, isRedirect } from './build-exchange.ts';
+import { buildExchange, isRedirect, isSame } from './build-exchange.ts';
 import { isMirror } from './mirrors.ts';
 
 /** The stream that an entry came on. `id` is unique in this process. */
@@ -156,8 +156,7 @@ export class Joiner {
 
   #put(open: Open, entry: LogEntry, nowMs: number): void {
     const list = entry.type === 'upstream_end' ? open.tries : open.ends;
-    const print = fingerprint(entry);
-    if (list.some((known) => fingerprint(known) === print)) return this.#sink.count('doubled');
+    if (list.some((known) => isSame(known, entry))) return this.#sink.count('doubled');
     if (list.length >= this.#options.maxAttempts) return this.#sink.count('refused');
     list.push(entry);
     if (entry.type === 'downstream_end' && !isRedirect(entry) && this.#waiting.delete(open.id)) {

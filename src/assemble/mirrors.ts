@@ -22,8 +22,7 @@ export function withoutMirrors(
   return tries.filter((entry) => entry.cluster === undefined || clusters.has(entry.cluster));
 }
 
-/** `envoyVersion`: `1.37.2`; `''` (not said) counts as new. */
+/** No Envoy before 1.37 can be attached. `envoyVersion`: `1.37.2`; `''` (not said) counts as new. */
 function omitsClients(envoyVersion: string): boolean {
-  const [major, minor] = envoyVersion.split('.', 2).map(Number);
-  return major === 1 && minor !== undefined && minor < 38;
+  return envoyVersion.startsWith('1.37.');
 }
