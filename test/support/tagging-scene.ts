@@ -7,6 +7,7 @@ import type { Cleanup } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
 import {
   type Bootstrap,
+  duration,
   type FilterConfig,
   type Json,
   type LabConfigOptions,
@@ -26,6 +27,8 @@ import { until } from './until.ts';
 export interface LogLine {
   path: string;
   code: number;
+  /** As Envoy counts them. */
+  attempts: number;
   connectionId: number;
   upstream: string | null;
   key: string | null;
@@ -36,6 +39,7 @@ export interface LogLine {
 const logFormat: Record<keyof LogLine, string> = {
   path: '%REQ(:path)%',
   code: '%RESPONSE_CODE%',
+  attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
   connectionId: '%UPSTREAM_CONNECTION_ID%',
   upstream: '%UPSTREAM_REMOTE_ADDRESS%',
   key: '%REQ(x-sidelight-key)%',
@@ -50,6 +54,8 @@ export interface LoggingEnvoy extends EnvoyProcess {
 export interface LoggingEnvoyOptions extends LabConfigOptions {
   /** Changes what `labConfig` made. */
   adapt?: ((hcm: FilterConfig, config: Bootstrap) => void) | undefined;
+  /** Of ext_proc. 5,000 by default: a loaded machine may take longer than the shipped 200. */
+  messageTimeoutMs?: number;
   /** False: nobody serves, so do not wait until Envoy finds the service healthy. */
   served?: boolean;
 }
@@ -58,7 +64,7 @@ export interface LoggingEnvoyOptions extends LabConfigOptions {
 export async function startLoggingEnvoy(
   cleanup: Cleanup,
   name: string,
-  { adapt, served = true, ...options }: LoggingEnvoyOptions,
+  { adapt, messageTimeoutMs = 5000, served = true, ...options }: LoggingEnvoyOptions,
 ): Promise<LoggingEnvoy> {
   const file = path.join(cleanup.use(tempDir()).path, 'access.log');
   const config = labConfig(options);
@@ -72,6 +78,7 @@ export async function startLoggingEnvoy(
       log_format: { json_format: logFormat },
     },
   };
+  if (options.base !== 'observe') extProc(hcm)['message_timeout'] = duration(messageTimeoutMs);
   hcm.access_log = [...(hcm.access_log ?? []), ownLog as never];
   adapt?.(hcm, config);
   const envoy = cleanup.use(await startEnvoy({ bin: findEnvoy().path, config }));
