@@ -39,12 +39,13 @@ export function connectionOf(
 ): ConnectionSeen | undefined {
   const { startMs, cluster, upstream, layer } = entry;
   const { connectionId, connectionAgeMs } = entry.tags;
-  if (startMs === undefined || cluster === undefined || upstream === undefined || connectionId === undefined) return;
+  if (startMs === undefined || cluster === undefined || upstream === undefined || connectionId === undefined)
+    return undefined;
   const { streamId, reporter, clock, receivedMs } = from;
   // A TCP entry has no age: its own start is when the client, and with it the upstream, was connected.
   const use = layer === 'tcp' ? { ...entry, startMs, connectionAgeMs: 0 } : { ...entry, startMs, connectionAgeMs };
   const opened = openedMs(use, clock);
-  if (opened === undefined) return;
+  if (opened === undefined) return undefined;
   return {
     streamId,
     reporter,

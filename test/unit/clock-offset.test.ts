@@ -4,6 +4,7 @@ import { ClockOffset } from '../../src/assemble/clock-offset.ts';
 
 const bufferedMs = 2500;
 const hour = 3_600_000;
+const anyOffset = fc.integer({ min: -24 * hour, max: 24 * hour });
 
 /** A clock that heard of entries: Envoy's clock is so far behind ours, and each entry took so long to come. */
 function heard(offsetMs: number, delaysMs: readonly number[]): ClockOffset {
@@ -12,18 +13,30 @@ function heard(offsetMs: number, delaysMs: readonly number[]): ClockOffset {
   return clock;
 }
 
+const errorOf = (clock: ClockOffset, offsetMs: number) => Math.abs(clock.offsetMs - offsetMs);
+
 describe('the clock of an Envoy against ours', () => {
-  it('lies within the uncertainty, wherever it is and however long each entry was kept back', () => {
+  it('lies within the uncertainty after few entries, wherever it is and however long each was kept back', () => {
+    const delays = fc.array(fc.integer({ min: 0, max: bufferedMs }), { minLength: 1, maxLength: 5 });
     fc.assert(
-      fc.property(
-        fc.integer({ min: -24 * hour, max: 24 * hour }),
-        fc.array(fc.integer({ min: 0, max: bufferedMs }), { minLength: 1, maxLength: 20 }),
-        (offsetMs, delaysMs) => {
-          const clock = heard(offsetMs, delaysMs);
-          expect(Math.abs(clock.offsetMs - offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs);
-          expect(clock.uncertaintyMs).toBeLessThanOrEqual(bufferedMs);
-        },
-      ),
+      fc.property(anyOffset, delays, (offsetMs, delaysMs) => {
+        const clock = heard(offsetMs, delaysMs);
+        expect(errorOf(clock, offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs);
+        expect(clock.uncertaintyMs).toBeLessThanOrEqual(bufferedMs);
+      }),
+    );
+  });
+
+  it('lies within an uncertainty that shrinks, where entries end at any moment of the beat at which Envoy sends', () => {
+    const count = fc.integer({ min: 10, max: 1000 });
+    fc.assert(
+      fc.property(anyOffset, count, fc.double({ min: 0, max: 1, noNaN: true }), (offsetMs, entries, phase) => {
+        // Steps of the golden ratio go evenly over the beat.
+        const delays = Array.from({ length: entries }, (_, index) => ((phase + index * 0.618034) % 1) * bufferedMs);
+        const clock = heard(offsetMs, delays);
+        expect(errorOf(clock, offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs);
+        expect(clock.uncertaintyMs).toBeLessThan((5 * bufferedMs) / entries + 0.001);
+      }),
     );
   });
 
@@ -34,7 +47,7 @@ describe('the clock of an Envoy against ours', () => {
   });
 
   it('an hour behind or ahead is told from an entry that was kept back', () => {
-    expect(heard(hour, [40, 700])).toMatchObject({ offsetMs: hour + 40 - bufferedMs, uncertaintyMs: bufferedMs });
+    expect(heard(hour, [40, 700])).toMatchObject({ offsetMs: hour + 40, uncertaintyMs: bufferedMs });
     expect(heard(-hour, [40, 700])).toMatchObject({ offsetMs: -hour + 40, uncertaintyMs: bufferedMs });
   });
 
