@@ -11,6 +11,14 @@ export interface TcpClient {
   close(): Promise<void>;
 }
 
+/** Leaves no listener behind: a connection may be talked over for long. */
+async function moreOrClosed(socket: net.Socket): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(socket, 'readable', { signal }), once(socket, 'close', { signal })]);
+  waiting.abort();
+}
+
 export async function tcpClient(port: number): Promise<TcpClient> {
   const socket = net.connect({ host: '127.0.0.1', port });
   socket.on('error', () => {});
@@ -23,7 +31,7 @@ export async function tcpClient(port: number): Promise<TcpClient> {
         if (socket.destroyed || socket.readableEnded) throw new Error('the connection broke');
         const chunk = socket.read() as Buffer | null;
         if (chunk) answer += chunk.toString();
-        else await Promise.race([once(socket, 'readable'), once(socket, 'close')]);
+        else await moreOrClosed(socket);
       }
       return answer;
     },
