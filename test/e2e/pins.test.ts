@@ -50,9 +50,8 @@ async function nothingStale(move: Move): Promise<void> {
 const pinOf = ({ span }: ReceivedExchange) => span.attributes['sidelight.pin'];
 
 describe.concurrent('A1', () => {
-  const title = 'STRICT_DNS, idle pool: current throughout, one change with its time, nothing stale';
   it(
-    title,
+    'STRICT_DNS, idle pool: current throughout, one change with its time, nothing stale',
     playing({ name: 'a1' }, async (move) => {
       const { client, failures, stop } = await move.traffic();
       move.answer(newIp);
@@ -74,9 +73,8 @@ describe.concurrent('A1', () => {
 });
 
 describe.concurrent('A2', () => {
-  const title = 'STRICT_DNS, a long response in flight: draining at its end, never stale';
   it(
-    title,
+    'STRICT_DNS, a long response in flight: draining at its end, never stale',
     playing({ name: 'a2' }, async (move) => {
       const { stop } = await move.traffic();
       const client = http1Client(move.envoy.port('http'));
@@ -100,9 +98,8 @@ describe.concurrent('A2', () => {
 });
 
 describe.concurrent('A3, A5', () => {
-  const title = 'LOGICAL_DNS: stale from the first request after the grace, until the connections are cycled';
   it(
-    title,
+    'LOGICAL_DNS: stale from the first request after the grace, until the connections are cycled',
     playing({ name: 'a3', kind: 'LOGICAL_DNS' }, async (move) => {
       const { failures, stop } = await move.traffic();
       move.answer(newIp);
@@ -154,9 +151,8 @@ describe.concurrent('A3, A5', () => {
 });
 
 describe.concurrent('A6', () => {
-  const strict = 'STRICT_DNS, no address: every request is a local reply, UH';
   it(
-    strict,
+    'STRICT_DNS, no address: every request is a local reply, UH',
     playing({ name: 'a6-strict' }, async (move) => {
       const { client, stop } = await move.traffic();
       move.answerNothing();
@@ -178,9 +174,8 @@ describe.concurrent('A6', () => {
     }),
   );
 
-  const logical = 'LOGICAL_DNS, no address: the old connections go on, stale once two answers said so';
   it(
-    logical,
+    'LOGICAL_DNS, no address: the old connections go on, stale once two answers said so',
     playing({ name: 'a6-logical', kind: 'LOGICAL_DNS' }, async (move) => {
       const { failures, stop } = await move.traffic();
       move.answerNothing();
@@ -235,9 +230,8 @@ const activeChecks = { interval: '0.2s', timeout: '1s', healthy_threshold: 1, un
 
 describe.concurrent('A9', () => {
   const extra = { health_checks: [{ http_health_check: { path: '/' }, ...activeChecks }] };
-  const title = 'Envoy keeps a removed host while it passes its health check: stale by our own source';
   it(
-    title,
+    'Envoy keeps a removed host while it passes its health check: stale by our own source',
     playing({ name: 'a9', extra }, async (move) => {
       const { stop } = await move.traffic();
       move.answer(newIp);

@@ -1,5 +1,5 @@
 import type { ConfigInput } from '../../src/config/schema.ts';
-import { Cleanup } from '../../src/lab/cleanup.ts';
+import type { Cleanup } from '../../src/lab/cleanup.ts';
 import { dnsCluster } from '../../src/lab/clusters.ts';
 import type { DnsServer } from '../../src/lab/dns-server.ts';
 import type { Json } from '../../src/lab/envoy-config.ts';

@@ -1,6 +1,6 @@
 import { findEnvoy } from '../../setup/envoy.mjs';
 import type { ApiPin } from '../../src/cli/demo/sidelight-process.ts';
-import type { Cleanup } from '../../src/lab/cleanup.ts';
+import { Cleanup } from '../../src/lab/cleanup.ts';
 import { type Json, type LabConfigOptions, labConfig } from '../../src/lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
@@ -91,3 +91,13 @@ export async function pinsOf(
   const own = (row: { cluster: string }) => row.cluster === cluster;
   return { pins: pins.filter(own), cleared: cleared.filter(own) };
 }
+
+/** Runs with a clean-up of its own, so that tests may run side by side. */
+export const cleaned = (play: (cleanup: Cleanup) => Promise<void>) => async (): Promise<void> => {
+  const cleanup = new Cleanup();
+  try {
+    await play(cleanup);
+  } finally {
+    await cleanup.run();
+  }
+};

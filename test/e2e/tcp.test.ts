@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import type { ConfigInput } from '../../src/config/schema.ts';
+import { startBlackhole } from '../../src/lab/blackhole.ts';
+import { Cleanup } from '../../src/lab/cleanup.ts';
+import { dnsCluster, staticCluster } from '../../src/lab/clusters.ts';
+import { DnsServer } from '../../src/lab/dns-server.ts';
+import type { Cluster } from '../../src/lab/envoy-config.ts';
+import type { EnvoyProcess } from '../../src/lab/envoy-process.ts';
+import { freePort } from '../../src/lab/free-port.ts';
+import { type TcpClient, tcpClient } from '../../src/lab/tcp-client.ts';
+import { startTcpEcho } from '../../src/lab/tcp-echo.ts';
+import { asksFor, newIp, oldIp } from '../support/moving-name.ts';
+import { oldDns, pinsOf, startReporter } from '../support/reporting.ts';
+import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+import { until } from '../support/until.ts';
+
+/* TCP passthrough on a real Envoy: nothing can retry here, and a connection stays where it is. */
+const cleanup = new Cleanup();
+afterEach(() => cleanup.run());
+
+const startService = async (config: ConfigInput) => cleanup.use(await startTestSidelight(config));
+
+async function startTcpEnvoy(sidelight: TestSidelight, name: string, cluster: Cluster): Promise<EnvoyProcess> {
+  const options = { sidelightPort: sidelight.grpcPort, clusters: [cluster], tcpLogFlushMs: 200, runtime: oldDns };
+  return startReporter(cleanup, name, options);
+}
+
+/** Keeps bytes flowing until the test ends. */
+async function keepTalking(envoy: EnvoyProcess): Promise<TcpClient> {
+  const client = await tcpClient(envoy.port('tcp'));
+  const ending = new AbortController();
+  const talk = async () => {
+    while (!ending.signal.aborted && !client.closed()) {
+      await client.exchange('hello');
+      await sleep(50);
+    }
+  };
+  const done = talk().catch(() => undefined);
+  cleanup.defer(async () => {
+    ending.abort();
+    await done;
+    await client.close();
+  });
+  return client;
+}
+
+it('A4 the name moves: stale while the bytes flow, STRICT_DNS and LOGICAL_DNS alike, until the connection ends', async () => {
+  const dns = cleanup.use(await DnsServer.start());
+  const answer = (address: string) =>
+    dns.set('tcp-app.test', { kind: 'addresses', addresses: [address], ttlSeconds: 1 });
+  answer(oldIp);
+  const sidelight = await startService(asksFor(['tcp-app'], dns, 500));
+  const old = cleanup.use(await startTcpEcho(oldIp));
+  const next = cleanup.use(await startTcpEcho(newIp, old.port));
+  const common = { name: 'tcp-app', host: 'tcp-app.test', port: old.port, dnsPort: dns.port };
+  const envoys = await Promise.all(
+    (['STRICT_DNS', 'LOGICAL_DNS'] as const).map((kind) =>
+      startTcpEnvoy(sidelight, kind, dnsCluster({ ...common, kind })),
+    ),
+  );
+  await Promise.all(envoys.map(keepTalking));
+  const pins = (pin: string, kind: string) =>
+    sidelight.metric('sidelight_pins', { pin, layer: 'tcp', cluster: 'tcp-app', reporter_workload: kind });
+  const bothAre = async (pin: string) =>
+    (await pins(pin, 'STRICT_DNS')) === 1 && (await pins(pin, 'LOGICAL_DNS')) === 1;
+  await until('current connections', () => bothAre('current'));
+  answer(newIp);
+  await until('stale connections', () => bothAre('stale'));
+  const { pins: rows } = await pinsOf(sidelight, 'tcp-app');
+  expect(rows.map(({ pin, layer, endpoint }) => [pin, layer, endpoint])).toEqual([
+    ['stale', 'tcp', `${oldIp}:${old.port}`],
+    ['stale', 'tcp', `${oldIp}:${old.port}`],
+  ]);
+
+  const bytes = () =>
+    sidelight.metric('sidelight_pin_bytes_total', { cluster: 'tcp-app', endpoint: `${oldIp}:${old.port}` });
+  const [bytesBefore, echoedBefore] = [await bytes(), old.bytes()];
+  expect(bytesBefore).toBeGreaterThan(0);
+  await sleep(2000);
+  // Both ways, and told five times a second.
+  const [grown, echoed] = [(await bytes()) - bytesBefore, 2 * (old.bytes() - echoedBefore)];
+  expect(Math.abs(grown - echoed) / echoed).toBeLessThan(0.3);
+  expect(await envoys[0]?.admin.hosts('tcp-app')).toMatchObject([{ address: `${newIp}:${next.port}` }]);
+  expect(next.bytes()).toBe(0);
+
+  old.cycle();
+  await until('the pins to clear', async () => (await pinsOf(sidelight, 'tcp-app')).cleared.length === 2);
+  expect((await pinsOf(sidelight, 'tcp-app')).cleared.map(({ pin, how }) => [pin, how])).toEqual([
+    ['stale', 'closed'],
+    ['stale', 'closed'],
+  ]);
+  await sidelight.get('/metrics');
+  expect(
+    (await sidelight.get('/metrics'))
+      .split('\n')
+      .filter((line) => line.startsWith('sidelight_pin') && line.includes(oldIp)),
+  ).toEqual([]);
+  const ended = { cluster: 'tcp-app', endpoint: `${oldIp}:${old.port}` };
+  expect(await sidelight.metric('sidelight_tcp_connections_total', ended)).toBe(2);
+});
+
+/** Connects so many times, one after the other; true where bytes came back. */
+async function connect(envoy: EnvoyProcess, times: number): Promise<boolean[]> {
+  const answered: boolean[] = [];
+  for (let i = 0; i < times; i += 1) {
+    const client = await tcpClient(envoy.port('tcp'));
+    answered.push(
+      await client.exchange('hello').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await client.close();
+  }
+  return answered;
+}
+
+async function setUpDead(name: string, extra = {}) {
+  const sidelight = await startService({});
+  const dead = cleanup.use(await startBlackhole('127.0.0.13'));
+  const good = cleanup.use(await startTcpEcho('127.0.0.12'));
+  const refusing = `127.0.0.14:${await freePort(['127.0.0.14'])}`;
+  const [silent, answering] = [`${dead.ip}:${dead.port}`, `${good.ip}:${good.port}`];
+  const cluster = staticCluster([silent, refusing, answering], { name: 'tcp-app', extra });
+  const envoy = await startTcpEnvoy(sidelight, name, cluster);
+  const ended = (labels: Record<string, string> = {}) => sidelight.metric('sidelight_tcp_connections_total', labels);
+  return { envoy, ended, silent, refusing, answering };
+}
+
+it('B3 dead addresses: failures by cause and endpoint, each as the client counted; nothing is masked', async () => {
+  const { envoy, ended, silent, refusing, answering } = await setUpDead('b3');
+  const answered = await connect(envoy, 21);
+  await until('every connection', async () => (await ended()) === 21);
+  const good = answered.filter(Boolean).length;
+  expect([good, answered.length - good]).toEqual([7, 14]);
+  expect(await ended({ endpoint: silent, result: 'failed', cause: 'connect_timeout' })).toBe(7);
+  expect(await ended({ endpoint: refusing, result: 'failed', cause: 'connect_failure' })).toBe(7);
+  expect(await ended({ endpoint: answering, result: 'ok' })).toBe(7);
+  expect(await envoy.admin.stat('cluster.tcp-app.upstream_cx_connect_fail')).toBe(14);
+});
+
+it('B4 with outlier detection their share falls to 0', async () => {
+  const { envoy, ended, answering } = await setUpDead('b4', {
+    outlier_detection: { consecutive_5xx: 2, base_ejection_time: '60s', max_ejection_percent: 100 },
+    // By default Envoy sends to all again when half of them are out, and is told of it a second later.
+    common_lb_config: { healthy_panic_threshold: { value: 0 }, update_merge_window: '0s' },
+  });
+  const before: boolean[] = [];
+  await until('both to be out', async () => {
+    before.push(...(await connect(envoy, 3)));
+    return (await envoy.admin.stat('cluster.tcp-app.outlier_detection.ejections_active')) === 2;
+  });
+  const after = await connect(envoy, 10);
+  await until('every connection', async () => (await ended()) === before.length + after.length);
+  expect(after).toEqual(Array.from({ length: 10 }, () => true));
+  expect(await ended({ result: 'failed' })).toBe(before.filter((ok) => !ok).length);
+  expect(await ended({ endpoint: answering, result: 'ok' })).toBe([...before, ...after].filter(Boolean).length);
+});
