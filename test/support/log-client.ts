@@ -73,9 +73,11 @@ interface Request {
   ip?: string;
   connectionId?: string;
   ageMs?: number;
+  /** 200 by default. */
+  status?: number;
 }
 
-/** The two entries of a request that was answered with 200, as Envoy writes them. */
+/** The two entries of a request that an upstream answered, as Envoy writes them. */
 export function answered({
   key,
   cluster,
@@ -84,6 +86,7 @@ export function answered({
   ip = '127.0.0.11',
   connectionId = '7',
   ageMs = 1000,
+  status = 200,
 }: Request) {
   const common = {
     start_time: wireTime(startMs),
@@ -94,7 +97,7 @@ export function answered({
     downstream_remote_address: wireAddress('127.0.0.1', 50_000),
     custom_tags: { key, cluster, connection_id: connectionId, connection_age_us: String(ageMs * 1000) },
   };
-  const response = { response_code: { value: 200 } };
+  const response = { response_code: { value: status } };
   return [
     { common_properties: { ...common, access_log_type: 'UpstreamEnd' }, response },
     {
