@@ -33,7 +33,9 @@ test('in a clone the sources run on its own Node', () => {
   const { stdout } = run(machine, ['serve', '--config', 'a b.yaml']);
 
   const root = join(machine.root, 'package');
-  expect(stdout).toBe(`${root}/node_modules/.bin/node ${root}/src/main.ts serve --config a b.yaml\n`);
+  expect(stdout).toBe(
+    `${root}/node_modules/.bin/node --max-semi-space-size=4 ${root}/src/main.ts serve --config a b.yaml\n`,
+  );
 });
 
 test('a clone that is not set up says what to do', () => {
@@ -54,7 +56,7 @@ test('the installed package runs dist/ on the Node of PATH, through a link too',
   symlinkSync('../package/bin/sidelight', link);
 
   expect(run(machine, ['--help'], link).stdout).toBe(
-    `${machine.root}/bin/node ${machine.root}/package/dist/main.js --help\n`,
+    `${machine.root}/bin/node --max-semi-space-size=4 ${machine.root}/package/dist/main.js --help\n`,
   );
 });
 
