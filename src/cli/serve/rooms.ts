@@ -7,10 +7,10 @@ import type { PinnedConnection } from '../../emit/metrics/gauges.ts';
 import type { Coverage } from '../../flow/coverage.ts';
 import type { PinHistory } from '../../flow/pin-history.ts';
 import { Recorder } from '../../flow/recorder.ts';
+import { judgeTagged } from '../../flow/tag-pin.ts';
 import type { LogSink } from '../../ingress/log-stream.ts';
 import { createIngress, type Ingress } from '../../ingress/server.ts';
 import { createTagger, type Tagger } from '../../ingress/tagger.ts';
-import { judgePin } from '../../judge/pin.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { ingressCounters } from './counters.ts';
 
@@ -25,8 +25,6 @@ export interface Ground {
   random: () => number;
 }
 
-/** How far the tagger's times may be off, ms: the age that it gets ends when the request was sent, not now. */
-const taggerUncertaintyMs = 1000;
 /** Time between two looks at a watched file, ms. */
 const filePollMs = 2000;
 
@@ -128,17 +126,9 @@ function buildTagger(
     debugSecret: config.tagging.debugSecret,
     random,
     injectRootSampled: () => random() < config.traces.rootSampleRatio,
-    pinOf({ cluster, endpoint, connectionAgeMs, requestStartMs }) {
+    pinOf({ cluster, ...connection }) {
       discovery.watch(cluster);
-      const nowMs = now();
-      return judgePin({
-        view: discovery.snapshot().cluster(cluster),
-        endpoint,
-        connectionOpenedMs: connectionAgeMs === undefined ? undefined : nowMs - connectionAgeMs,
-        requestStartMs,
-        nowMs,
-        clockUncertaintyMs: taggerUncertaintyMs,
-      });
+      return judgeTagged(connection, discovery.snapshot().cluster(cluster), now());
     },
     tagged(facts, tags, pin) {
       if (facts.profile !== 'tag') return;
