@@ -56,12 +56,12 @@ export function logClient(port: number, nodeName: string): LogClient {
 }
 
 /** A protobuf time of epoch ms. */
-export function wireTime(ms: number): { seconds: number; nanos: number } {
+function wireTime(ms: number): { seconds: number; nanos: number } {
   const seconds = Math.floor(ms / 1000);
   return { seconds, nanos: Math.round((ms - seconds * 1000) * 1e6) };
 }
 
-export function wireAddress(ip: string, port: number): object {
+function wireAddress(ip: string, port: number): object {
   return { socket_address: { address: ip, port_value: port } };
 }
 
