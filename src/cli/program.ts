@@ -15,7 +15,8 @@ export interface ProgramOptions extends Surroundings {
 
 /** The command line of `sidelight`: parses arguments and calls one folder per command. `exit` gets the exit code. */
 export function createProgram(around: ProgramOptions, exit: (code: number) => void): Command {
-  const run = async (command: () => Promise<number>) => exit(await command().catch((error) => failed(error, around)));
+  const run = async (command: () => Promise<number>) =>
+    exit(await command().catch((error: unknown) => failed(error, around)));
   const program = new Command('sidelight')
     .description(
       'Tells what Envoy did to a request: hidden retries, stale connections. As OpenTelemetry spans and metrics.',

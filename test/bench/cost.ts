@@ -53,8 +53,8 @@ async function measure(mode: Mode): Promise<Cost> {
     const sidelight = cleanup.use(await startSidelight({ node: process.execPath, entry: main }, {}));
     const upstreams = cleanup.use(await Upstreams.start({ ips: ['127.0.0.11'] }));
     const clusters = [staticCluster(upstreams.addresses, { name: 'app' })];
-    const base: ShippedConfig = mode === 'plain' ? 'full' : mode;
-    const config = labConfig({ base, sidelightPort: sidelight.grpcPort, clusters, logFlushMs: 1000 });
+    const shipped: ShippedConfig = mode === 'plain' ? 'full' : mode;
+    const config = labConfig({ base: shipped, sidelightPort: sidelight.grpcPort, clusters, logFlushMs: 1000 });
     const envoy = cleanup.use(
       await startEnvoy({ bin: findEnvoy().path, config: mode === 'plain' ? bare(config) : config }),
     );
@@ -95,12 +95,12 @@ function bare(config: Bootstrap): Bootstrap {
   return config;
 }
 
-function medians(costs: readonly Cost[]): Cost {
+function medians(all: readonly Cost[]): Cost {
   return {
-    envoyUs: median(costs.map((cost) => cost.envoyUs)),
-    sidelightUs: median(costs.map((cost) => cost.sidelightUs)),
-    p50Ms: median(costs.map((cost) => cost.p50Ms)),
-    rssMiB: median(costs.map((cost) => cost.rssMiB)),
+    envoyUs: median(all.map((cost) => cost.envoyUs)),
+    sidelightUs: median(all.map((cost) => cost.sidelightUs)),
+    p50Ms: median(all.map((cost) => cost.p50Ms)),
+    rssMiB: median(all.map((cost) => cost.rssMiB)),
   };
 }
 

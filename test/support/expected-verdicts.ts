@@ -98,7 +98,6 @@ export function spell(parts: {
   const { outcome, phase, failedBeforeAbort, failedPhase, retryDenied, localResult, cause, hedged } = parts;
   const abort = failedBeforeAbort === true ? 'after a failure' : undefined;
   const masked = outcome === 'masked' ? cause : undefined;
-  return [outcome, phase, abort, failedPhase, retryDenied, localResult, masked, hedged === true ? 'hedged' : undefined]
-    .filter((word) => word !== undefined)
-    .join(' ');
+  const words = [outcome, phase, abort, failedPhase, retryDenied, localResult, masked, hedged === true && 'hedged'];
+  return words.filter((word) => typeof word === 'string').join(' ');
 }

@@ -1,6 +1,6 @@
 import net from 'node:net';
-import { findEnvoy } from '../../../setup/envoy.mjs';
 import { Cleanup } from '../../lab/cleanup.ts';
+import { findEnvoy } from '../../lab/envoy-binary.ts';
 import { http1Client } from '../../lab/http1-client.ts';
 import { drive } from '../../lab/load.ts';
 import { type Say, summarize, tell } from './report.ts';

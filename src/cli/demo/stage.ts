@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBlackhole } from '../../lab/blackhole.ts';
-import { Cleanup } from '../../lab/cleanup.ts';
+import type { Cleanup } from '../../lab/cleanup.ts';
 import { dnsCluster, staticCluster } from '../../lab/clusters.ts';
 import { DnsServer } from '../../lab/dns-server.ts';
 import { type Json, labConfig } from '../../lab/envoy-config.ts';
