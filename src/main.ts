@@ -7,10 +7,14 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
   version: string;
 };
 
-/** Resolves at the first of them; a second one has its usual effect. */
+/**
+ * Resolves at the first of them with its name; a second one has its usual effect. `disconnect` comes only to a process
+ * that was started with a channel to its parent (the demo's service): the parent is gone, however it went.
+ */
 function stopped(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
+    process.once('disconnect', () => resolve('disconnect'));
   });
 }
 

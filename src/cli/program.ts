@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { ConfigOverrides } from '../config/check-config.ts';
 import { SidelightError } from '../lib/errors.ts';
@@ -76,21 +77,28 @@ function overridesOf({ grpc, http, logLevel }: ServeFlags): ConfigOverrides {
 
 async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
   const interrupt = new AbortController();
-  void around.stopped().then(() => interrupt.abort());
-  const otlpEndpoint = around.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  let stoppedBy = '';
+  void around.stopped().then((signal) => {
+    stoppedBy = signal;
+    interrupt.abort();
+  });
   const end = await runDemo({
     program: around.self,
-    otlpEndpoint,
+    otlpEndpoint: around.env['OTEL_EXPORTER_OTLP_ENDPOINT'],
     keep,
     colour: around.colour,
     say: around.out,
     signal: interrupt.signal,
+  }).catch((error: unknown) => {
+    // What cannot be had or did not come is said in a line; the stack would only hide it.
+    around.err(`demo: ${error instanceof Error ? error.message : String(error)}`);
+    return 'not_met' as const;
   });
-  return demoExitCodes[end];
+  if (stoppedBy !== '') around.out('\nStopped; nothing is left running.');
+  if (end !== 'interrupted') return end === 'met' ? 0 : 1;
+  // As a shell reports a program that a signal ended.
+  return 128 + (Object.entries(constants.signals).find(([name]) => name === stoppedBy)?.[1] ?? 0);
 }
-
-/** 130 is what a shell reports of a program that Ctrl-C ended. */
-const demoExitCodes = { met: 0, not_met: 1, interrupted: 130 } as const;
 
 function failed(error: unknown, { err }: ProgramOptions): number {
   if (error instanceof SidelightError) err(`sidelight: ${error.message}\n${error.hint}`);

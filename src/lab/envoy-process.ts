@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dieWithUs } from './cleanup.ts';
@@ -37,7 +37,17 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   const configFile = path.join(dir.path, 'envoy.json');
   const adminFile = path.join(dir.path, 'admin');
   writeFileSync(configFile, JSON.stringify(options.config));
-  const args = ['--use-dynamic-base-id', '--concurrency', String(options.concurrency ?? 1), '--log-level', 'warning'];
+  const baseIdFile = path.join(dir.path, 'base-id');
+  // Not --disable-hot-restart: it is the hot restart code that ends Envoy with the process that started it (1.40).
+  const args = [
+    '--use-dynamic-base-id',
+    '--base-id-path',
+    baseIdFile,
+    '--concurrency',
+    String(options.concurrency ?? 1),
+    '--log-level',
+    'warning',
+  ];
   args.push('--config-path', configFile, '--admin-address-path', adminFile);
   // An access log in a file is read while Envoy runs; by default Envoy writes it every ten seconds.
   args.push('--file-flush-interval-msec', '50');
@@ -46,6 +56,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   const logs = keepLogs(child);
   const close = async () => {
     await stop(child);
+    removeSharedMemory(baseIdFile);
     dir.close();
   };
   try {
@@ -66,6 +77,13 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
     await close();
     throw new Error(`Envoy did not come up: ${(error as Error).message}\n${logs()}`, { cause: error });
   }
+}
+
+/** For hot restarts Envoy makes a file in shared memory, named after its base id and epoch 0, and leaves it behind. */
+function removeSharedMemory(baseIdFile: string): void {
+  if (!existsSync(baseIdFile)) return;
+  const baseId = readFileSync(baseIdFile, 'utf8').trim();
+  rmSync(`/dev/shm/envoy_shared_memory_${baseId}0`, { force: true });
 }
 
 function keepLogs(child: ChildProcess): () => string {

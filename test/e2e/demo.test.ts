@@ -28,7 +28,7 @@ function startDemo(args: string[], env: Record<string, string> = {}) {
   demo.stdout.on('data', keep);
   demo.stderr.on('data', keep);
   const ended = once(demo, 'close').then(([code]) => code as number);
-  return { pid: demo.pid ?? 0, output: () => output, ended, interrupt: () => demo.kill('SIGINT') };
+  return { pid: demo.pid ?? 0, output: () => output, ended, signal: (name: NodeJS.Signals) => demo.kill(name) };
 }
 
 /** Processes started by this one, and theirs. */
@@ -50,7 +50,7 @@ function parentOf(pid: number): number | undefined {
 
 it('plays the five scenarios, meets every shape, sends its spans where it is told, and exits with 0', async () => {
   otlp = await startOtlpReceiver();
-  const demo = startDemo([], { OTEL_EXPORTER_OTLP_ENDPOINT: otlp.endpoint });
+  const demo = startDemo([], { OTEL_EXPORTER_OTLP_ENDPOINT: otlp.endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   expect([await demo.ended, demo.output()]).toEqual([0, expect.stringContaining('Every shape was met.')]);
   for (const id of ['A1', 'A3', 'A5', 'B1', 'B2']) expect(demo.output()).toMatch(new RegExp(`^${id}  \\S`, 'm'));
   expect(demo.output()).toMatch(/effective 100\.0 % · first-try \d/);
@@ -63,11 +63,19 @@ it('plays the five scenarios, meets every shape, sends its spans where it is tol
 
 it('leaves no process behind when it is interrupted', async () => {
   const demo = startDemo([]);
-  await until('its first scenario', () => demo.output().includes('\nA1  '));
+  await until('its first scenario', () => demo.output().includes('\nA1  '), 30_000);
   const started = descendants(demo.pid);
   expect(started.length).toBeGreaterThanOrEqual(2);
-  demo.interrupt();
+  demo.signal('SIGINT');
   expect(await demo.ended).toBe(130);
+  await until('its processes to be gone', () => started.every((pid) => parentOf(pid) === undefined));
+});
+
+it('leaves no process behind when it is killed', async () => {
+  const demo = startDemo([]);
+  await until('its first scenario', () => demo.output().includes('\nA1  '), 30_000);
+  const started = descendants(demo.pid);
+  demo.signal('SIGKILL');
   await until('its processes to be gone', () => started.every((pid) => parentOf(pid) === undefined));
 });
 
@@ -77,6 +85,6 @@ it('stays up with traffic under --keep until it is interrupted, and prints where
   const metrics = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(demo.output())?.[0] ?? '';
   const before = await (await fetch(metrics)).text();
   await until('new traffic', async () => (await (await fetch(metrics)).text()) !== before);
-  demo.interrupt();
+  demo.signal('SIGINT');
   expect(await demo.ended).toBe(0);
 });

@@ -41,11 +41,14 @@ it('streams that end every second under retried traffic: nothing is lost and not
     clusters,
     routes: [routeTo('app', retry)],
     concurrency: 2,
+    // Envoy sends at each beat, not for want of room: what it sends while a stream's end is under way is lost.
+    logFlushMs: 500,
   });
-  const { client, failures, stop } = keepSending(cleanup, envoy, { concurrency: 8, pauseMs: 5 });
+  const { client, failures, stop } = keepSending(cleanup, envoy, { concurrency: 8, pauseMs: 80 });
   await until(
     'ten streams',
-    async () => (await sidelight.metric('sidelight_self_join_events_total', { event: 'orphaned' })) > 20,
+    async () => (await sidelight.metric('sidelight_self_join_events_total', { event: 'orphaned' })) > 10,
+    30_000,
   );
   await stop();
 

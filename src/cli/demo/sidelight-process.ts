@@ -80,7 +80,8 @@ export async function startSidelight(program: Program, config: ConfigInput): Pro
   const listen = { grpc: '127.0.0.1:0', http: '127.0.0.1:0' };
   writeFileSync(file, stringify({ listen, ...config }));
   const child = spawn(program.node, [program.entry, 'serve', '--config', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    // Over the channel it learns of our end, however we end.
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   dieWithUs(child);
   const ended = once(child, 'exit').then(([code]) => code as number | null);

@@ -2,8 +2,9 @@ import type { ConfigOverrides } from '../../config/check-config.ts';
 import { formatProblems } from '../../config/check-config.ts';
 import { loadConfig } from '../../config/load-config.ts';
 import { printConfig } from '../../config/print-config.ts';
+import type { Config } from '../../config/schema.ts';
 import { SidelightError } from '../../lib/errors.ts';
-import { createLogger } from '../../lib/logger.ts';
+import { createLogger, type Logger } from '../../lib/logger.ts';
 import { startSidelight } from './sidelight.ts';
 
 /** What `sidelight serve` was called with. */
@@ -30,10 +31,20 @@ export interface Surroundings {
   stopped: () => Promise<string>;
 }
 
+/** What the config makes impossible, though it is no mistake. */
+function warnOfBlindness({ discovery, clusters }: Config, logger: Logger): void {
+  if (!discovery.dns.enabled || discovery.dns.sameResolverAsProxy) return;
+  const asked = clusters.some(({ host }) => host !== undefined);
+  const consequence = 'pins of clusters that DNS would tell of stay unknown (other_resolver)';
+  const remedy = 'if the proxies get the same answers, set discovery.dns.sameResolverAsProxy: true';
+  logger[asked ? 'warn' : 'info']('discovery.other_resolver', { consequence, remedy });
+}
+
 /** Exit codes: 0 done, 1 it cannot run, 2 the config is wrong. */
 export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
   const checked = loadConfig(options.configFile, options.overrides);
   if (!checked.ok) {
+    around.err(`sidelight: the config is wrong (${options.configFile ?? 'command line'})`);
     around.err(formatProblems(checked.problems));
     return 2;
   }
@@ -41,14 +52,18 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
   if (options.printConfig) around.out(printConfig(config).trimEnd());
   if (options.check) around.out('The config is valid.');
   if (options.printConfig || options.check) return 0;
+  // Before anything listens: who sees the first log line may stop us at once.
+  const stopped = around.stopped();
   const logger = createLogger({ ...config.log, now: around.now });
   try {
     const sidelight = await startSidelight({ ...around, config, logger });
     const at = (address: string, port: number) => address.replace(/:\d+$/, `:${port}`);
     const grpc = at(config.listen.grpc, sidelight.grpcPort);
     const http = at(config.listen.http, sidelight.httpPort);
-    logger.info('listening', { grpc, http, version: around.version });
-    const signal = await around.stopped();
+    const { configFile = 'none: all defaults' } = options;
+    logger.info('listening', { grpc, http, version: around.version, config: configFile, spans: sidelight.spansTo });
+    warnOfBlindness(config, logger);
+    const signal = await stopped;
     logger.info('stopping', { signal });
     await sidelight.close();
     logger.info('stopped');

@@ -30,6 +30,8 @@ export interface SidelightOptions {
 export interface Sidelight {
   grpcPort: number;
   httpPort: number;
+  /** Where spans are sent, for a start-up line. */
+  spansTo: string;
   /** Stops in order: no new streams, what is open judged, telemetry flushed. Takes `shutdownMs` at most. */
   close(): Promise<void>;
 }
@@ -67,6 +69,7 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
     return {
       grpcPort,
       httpPort: admin.port,
+      spansTo: rooms.emit.settings.traces?.url ?? 'nowhere',
       close: () => {
         state.serving = false;
         return stop(rooms, admin, config.shutdownMs);
