@@ -15,8 +15,8 @@ export interface Logger {
   warn(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
   debug(event: string, fields?: LogFields): void;
-  /** Tells what was held back and writes out what is buffered. */
-  close(): void;
+  /** Tells what was held back and writes out what is buffered. Never rejects, and takes half a second at most. */
+  close(): Promise<void>;
 }
 
 export interface LoggerOptions {
@@ -64,11 +64,27 @@ export function createLogger(options: LoggerOptions): Logger {
     warn: (event, fields = {}) => write('warn', event, fields),
     info: (event, fields = {}) => write('info', event, fields),
     debug: (event, fields = {}) => write('debug', event, fields),
-    close() {
+    async close() {
       tellSuppressed();
-      stderr?.flushSync();
+      if (stderr !== undefined) await ended(stderr);
     },
   };
+}
+
+/** How long what is buffered may take at the end, ms. */
+const longestEndMs = 500;
+
+/** Not by `flushSync`: it tries for ever where nobody is left to read (EPIPE). */
+function ended(stderr: ReturnType<typeof openStderr>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, longestEndMs);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    for (const event of ['finish', 'close', 'error'] as const) stderr.once(event, done);
+    stderr.end();
+  });
 }
 
 function openStderr(): ReturnType<typeof pino.destination> {

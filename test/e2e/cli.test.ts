@@ -78,6 +78,17 @@ it('is ready when it listens, and ends with 0 on SIGTERM', async () => {
   expect(await sidelight.ended).toBe(0);
 });
 
+it('ends on SIGTERM although nobody is left to read its log', async () => {
+  const child = spawn(process.execPath, [main, '--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  cleanup.defer(() => child.kill('SIGKILL'));
+  await once(child.stderr, 'data');
+  child.stderr.destroy();
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
 it('ends in time on SIGTERM although its OTLP receiver never answers', async () => {
   const silent = net.createServer(() => {}).listen(0, '127.0.0.1');
   cleanup.use(silent);

@@ -64,5 +64,11 @@ function keepingLogger(log: TestSidelight['log']): Logger {
     (level: string) =>
     (event: string, fields: LogFields = {}) =>
       void log.push({ level, event, fields });
-  return { error: keep('error'), warn: keep('warn'), info: keep('info'), debug: keep('debug'), close: () => {} };
+  return {
+    error: keep('error'),
+    warn: keep('warn'),
+    info: keep('info'),
+    debug: keep('debug'),
+    close: () => Promise.resolve(),
+  };
 }

@@ -52,15 +52,15 @@ test('a clock that is set back silences nothing', () => {
   expect(lines).toHaveLength(3);
 });
 
-test('what is below the level neither shows nor counts', () => {
+test('what is below the level neither shows nor counts', async () => {
   for (let i = 0; i < 5; i += 1) logger.debug('a');
-  logger.close();
+  await logger.close();
   expect(lines).toEqual([]);
 });
 
-test('closing tells what was held back', () => {
+test('closing tells what was held back', async () => {
   for (let i = 0; i < 3; i += 1) logger.error('a');
-  logger.close();
+  await logger.close();
   expect(lines.at(-1)).toMatchObject({ event: 'a', suppressed: 1 });
 });
 

@@ -73,6 +73,6 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
     logger.error('start.failed', { error });
     return 1;
   } finally {
-    logger.close();
+    await logger.close();
   }
 }

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { joinEvents } from '../../src/emit/metrics/self-metrics.ts';
+import { incompleteReasons } from '../../src/model/exchange.ts';
+import { attemptResults, causes, outcomes, pins, pinUnknownReasons } from '../../src/model/verdict.ts';
+import { readDoc, tableOf } from '../support/doc-tables.ts';
+
+const page = readDoc('reference/verdicts.md');
+
+it.each([
+  ['outcome', 'when', outcomes],
+  ['why `unknown`', 'meaning', incompleteReasons],
+  ['result', 'meaning', attemptResults],
+  ['cause', 'meaning', causes],
+  ['pin', 'when', pins],
+  ['why a pin is `unknown`', 'meaning', pinUnknownReasons],
+  ['join event', 'meaning', joinEvents],
+] as const)('every word of "%s" is in docs/reference/verdicts.md, and no other is', (title, second, words) => {
+  const documented = tableOf(page, [title, second]).map(([word = '']) => word.replaceAll('`', ''));
+  expect(documented.toSorted()).toEqual([...words].toSorted());
+});
