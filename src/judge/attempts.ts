@@ -3,6 +3,7 @@ import type { ResponseFlag } from '../model/response-flag.ts';
 import type { AttemptVerdict } from '../model/verdict.ts';
 import { causeOf } from './cause.ts';
 import { brokenPhase, type StatusRule, statusSucceeds } from './success.ts';
+import { isEndedTunnel } from './tunnel.ts';
 
 /** Flags of an attempt that say that the client, not the upstream, ended it. */
 const clientLeft: ReadonlySet<ResponseFlag> = new Set(['DC', 'DR']);
@@ -67,5 +68,5 @@ function statusFails(exchange: Exchange, attempt: Attempt, rule: StatusRule): bo
 
 /** The client left. Looked at before any gRPC status: Envoy makes one up then. Envoy 1.40, test/e2e/flags.test.ts. */
 export function isAborted(exchange: Exchange): boolean {
-  return exchange.flags.some((flag) => clientLeft.has(flag));
+  return exchange.flags.some((flag) => clientLeft.has(flag)) && !isEndedTunnel(exchange);
 }

@@ -1,6 +1,7 @@
 import type { Exchange } from '../model/exchange.ts';
 import type { ResponseFlag } from '../model/response-flag.ts';
 import type { Phase } from '../model/verdict.ts';
+import { isEndedTunnel } from './tunnel.ts';
 
 /** Which statuses fail. The rest succeed. */
 export interface StatusRule {
@@ -37,6 +38,6 @@ const cutShort = /^(?:upstream_reset_after_response_started|response_timeout|str
 /** Where the upstream, or the wait for it, broke the response, by flags and details; absent where nothing did. */
 export function brokenPhase(exchange: Exchange): Phase | undefined {
   const broken = exchange.flags.some((flag) => brokenBy.has(flag)) || cutShort.test(exchange.codeDetails ?? '');
-  if (!broken) return undefined;
+  if (!broken || isEndedTunnel(exchange)) return undefined;
   return exchange.delivered === undefined ? 'before_headers' : 'in_body';
 }

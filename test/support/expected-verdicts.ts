@@ -73,6 +73,9 @@ export const expectedHttp: Record<string, [outcome: string, attempts: string[]]>
   'stream-idle-timeout': ['failed before_headers none', ['timeout']],
   'tls-failure': ['failed before_headers none', ['tls_failure']],
   'unauthorized-by-earlier-filter': ['local client_error', []],
+  'websocket-ended-by-client': ['ok', ['ok']],
+  'websocket-ended-by-upstream': ['ok', ['ok']],
+  'websocket-idle': ['failed in_body none', ['timeout']],
 };
 
 /** Case → the connection's result, or its cause. */
