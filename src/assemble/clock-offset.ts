@@ -5,13 +5,21 @@
 const badLuck = 5;
 
 /**
+ * Entries of a burst wait for the same sending, so that all are as good as one: only those are counted that ended such
+ * a part of the beat after the one before.
+ */
+const burstShare = 1 / 50;
+
+/**
  * Envoy's clock against ours, per log stream. Every entry ended at a known Envoy time and came at a known time of
  * ours; the smallest difference bounds the offset from above, and from below less what that entry was kept back.
  */
 export class ClockOffset {
   readonly #longestBufferingMs: number;
   #smallestMs = Number.POSITIVE_INFINITY;
+  /** Entries that ended far enough from each other. */
   #entries = 0;
+  #lastCountedMs = Number.NEGATIVE_INFINITY;
 
   /** `longestBufferingMs`: how long an entry waits in Envoy at most before it is sent. */
   constructor(longestBufferingMs: number) {
@@ -21,6 +29,8 @@ export class ClockOffset {
   /** An entry that ended at `endedMs` (Envoy's clock, epoch ms) came at `receivedMs` (ours). */
   observe(endedMs: number, receivedMs: number): void {
     this.#smallestMs = Math.min(this.#smallestMs, receivedMs - endedMs);
+    if (endedMs - this.#lastCountedMs < this.#longestBufferingMs * burstShare) return;
+    this.#lastCountedMs = endedMs;
     this.#entries += 1;
   }
 

@@ -4,12 +4,13 @@ import { ClockOffset } from '../../src/assemble/clock-offset.ts';
 
 const bufferedMs = 2500;
 const hour = 3_600_000;
+const stepMs = 100;
 const anyOffset = fc.integer({ min: -24 * hour, max: 24 * hour });
 
 /** A clock that heard of entries: Envoy's clock is so far behind ours, and each entry took so long to come. */
 function heard(offsetMs: number, delaysMs: readonly number[]): ClockOffset {
   const clock = new ClockOffset(bufferedMs);
-  delaysMs.forEach((delayMs, index) => clock.observe(index * 100, index * 100 + offsetMs + delayMs));
+  delaysMs.forEach((delayMs, index) => clock.observe(index * stepMs, index * stepMs + offsetMs + delayMs));
   return clock;
 }
 
@@ -36,6 +37,17 @@ describe('the clock of an Envoy against ours', () => {
         const clock = heard(offsetMs, delays);
         expect(errorOf(clock, offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs);
         expect(clock.uncertaintyMs).toBeLessThan((5 * bufferedMs) / entries + 0.001);
+      }),
+    );
+  });
+
+  it('lies within the uncertainty after a burst, whose entries all waited for the same sending', () => {
+    const count = fc.integer({ min: 1, max: 1000 });
+    fc.assert(
+      fc.property(anyOffset, count, fc.integer({ min: 0, max: bufferedMs }), (offsetMs, entries, keptBackMs) => {
+        const clock = new ClockOffset(bufferedMs);
+        for (let index = 0; index < entries; index += 1) clock.observe(index / 10, 100 + offsetMs + keptBackMs);
+        expect(errorOf(clock, offsetMs)).toBeLessThanOrEqual(clock.uncertaintyMs + 100);
       }),
     );
   });
