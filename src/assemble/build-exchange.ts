@@ -48,7 +48,7 @@ export function buildExchange(parts: Parts): Exchange {
     path: first?.path ?? described?.path,
     protocol: described?.protocol,
     requestId: described?.requestId,
-    isGrpc: isGrpc(tags?.contentType),
+    isGrpc: tags?.isGrpc === true,
     code: last?.code,
     codeDetails: last?.codeDetails,
     grpcStatus: grpcStatusOf(tags?.grpcStatus, delivered === undefined ? undefined : attempts[delivered]),
@@ -129,11 +129,6 @@ function toAttempt(entry: LogEntry): Attempt[] {
 function spanOf(last: LogEntry, startMs: number): number | undefined {
   if (last.durationMs === undefined || last.startMs === undefined) return undefined;
   return last.startMs + last.durationMs - startMs;
-}
-
-/** gRPC-Web carries its status in the body, where no log sees it: it is judged as HTTP, unless Envoy's filter makes gRPC of it. */
-function isGrpc(contentType: string | undefined): boolean {
-  return contentType !== undefined && /^application\/grpc(?:[+;]|$)/.test(contentType);
 }
 
 /** Details under which a response that an attempt had begun was cut on its way; under others than these and `via_upstream` the reply is Envoy's own. */

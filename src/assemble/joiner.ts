@@ -82,7 +82,7 @@ export class Joiner {
     if (entry.type !== 'upstream_end' && entry.type !== 'downstream_end') return;
     if (entry.type === 'upstream_end' && isMirror(entry, stream.reporter.envoyVersion))
       return this.#sink.count('mirror');
-    if (entry.key === undefined) return this.#sink.count('keyless');
+    if (entry.key === undefined) return this.#keyless(stream, entry);
     const id = `${stream.id}|${entry.key}`;
     if (this.#closed.has(id)) return this.#sink.count('late');
     const open = this.#find(id) ?? this.#adopt(id, stream, entry.key);
@@ -131,6 +131,15 @@ export class Joiner {
     for (const open of this.#lingering.values()) this.#close(open, undefined);
     for (const open of this.#waiting.values()) this.#close(open, 'end_not_seen');
     for (const open of this.#orphans.values()) this.#close(open, 'stream_ended');
+  }
+
+  /** What Envoy refuses before it sets the key (a malformed request, HTTP/1.0) has no attempt: its end says all. */
+  #keyless(stream: JoinStream, entry: LogEntry): void {
+    this.#sink.count('keyless');
+    if (entry.type !== 'downstream_end' || entry.attemptCount !== 0) return;
+    const { profile, reporter } = stream;
+    const exchange = buildExchange({ profile, reporter, key: '', ends: [entry], tries: [], incomplete: undefined });
+    this.#sink.exchange(exchange, stream.id);
   }
 
   #find(id: string): Open | undefined {

@@ -1,6 +1,6 @@
 import type { EntryTags, InjectedContext } from '../model/log-entry.ts';
 import { type PlainValue, plainValues, textValue } from './struct.ts';
-import { idText, labelText } from './text.ts';
+import { idText } from './text.ts';
 import { countText, microsTextMs } from './time.ts';
 import type { WireCommon } from './wire-types.ts';
 
@@ -8,9 +8,9 @@ import type { WireCommon } from './wire-types.ts';
 const metadataNamespace = 'sidelight';
 
 /** Our custom tags of one entry. Tags that are not ours are left alone. */
-export function entryTags(common: WireCommon, maxTextBytes: number): EntryTags {
+export function entryTags(common: WireCommon): EntryTags {
   const tag = (name: string): string | undefined => idText(common.customTags?.[name]);
-  const contentType = labelText(common.customTags?.['content_type'], maxTextBytes);
+  const grpc = isGrpc(common.customTags?.['content_type']);
   return {
     connectionId: upstreamConnectionId(tag('connection_id')),
     connectionAgeMs: microsTextMs(tag('connection_age_us')),
@@ -18,8 +18,8 @@ export function entryTags(common: WireCommon, maxTextBytes: number): EntryTags {
     envoyTraceId: tag('trace_id'),
     envoySpanId: tag('span_id'),
     // On an HTTP/2 reset Envoy makes up a status; on a request that is not gRPC it means nothing.
-    grpcStatus: isGrpc(contentType) ? countText(tag('grpc_status')) : undefined,
-    contentType,
+    grpcStatus: grpc ? countText(tag('grpc_status')) : undefined,
+    isGrpc: grpc,
     attemptCountHeader: countText(tag('attempt_count')),
     injected: injectedContext(plainValues(common.metadata?.filterMetadata?.[metadataNamespace])),
   };
@@ -34,7 +34,10 @@ export function upstreamConnectionId(text: string | undefined): string | undefin
   return text === undefined || text === '' || text === '0' || text === '-' ? undefined : text;
 }
 
-/** `application/grpc`, also with a suffix (`+proto`), but not `application/grpc-web`. */
+/**
+ * `application/grpc`, also with a suffix (`+proto`). Not `application/grpc-web`, which carries its status in the body,
+ * where no log sees it, unless Envoy's filter makes gRPC of it.
+ */
 function isGrpc(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/grpc(?:$|[+;\s])/i.test(contentType);
 }

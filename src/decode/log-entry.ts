@@ -3,7 +3,7 @@ import { endpointOfAddress } from './address.ts';
 import { entryTags } from './entry-tags.ts';
 import { flagsOfMessage } from './flags.ts';
 import { idText, labelText } from './text.ts';
-import { countText, wireMs } from './time.ts';
+import { countText, plausibleMs, wireDurationMs, wireMs } from './time.ts';
 import type { WireCommon, WireHttpEntry, WireTcpEntry } from './wire-types.ts';
 
 /** `AccessLogType` by number; higher ones (UDP, tunnels) are not read. */
@@ -79,8 +79,8 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
     type,
     startMs: wireMs(common.startTime),
     durationMs: durationMs(common),
-    firstUpstreamTxMs: wireMs(common.timeToFirstUpstreamTxByte),
-    firstUpstreamRxMs: wireMs(common.timeToFirstUpstreamRxByte),
+    firstUpstreamTxMs: wireDurationMs(common.timeToFirstUpstreamTxByte),
+    firstUpstreamRxMs: wireDurationMs(common.timeToFirstUpstreamRxByte),
     // The field is there with a host only (Envoy 1.40, test/e2e/pins.test.ts): the tag tells where there was none.
     cluster: text(common.upstreamCluster) ?? text(common.customTags?.['cluster']),
     route: text(common.routeName),
@@ -89,7 +89,7 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
     flags: flagsOfMessage(common.responseFlags),
     transportFailure: text(common.upstreamTransportFailureReason),
     attemptCount: attemptCount(type, common.upstreamRequestAttemptCount ?? 0),
-    tags: entryTags(common, maxTextBytes),
+    tags: entryTags(common),
   };
 }
 
@@ -98,7 +98,7 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
  * (`%DURATION%`). Envoy 1.40, test/unit/decode-fixtures.test.ts.
  */
 function durationMs(common: WireCommon): number | undefined {
-  return wireMs(common.duration) ?? countText(common.customTags?.['duration_ms']);
+  return wireDurationMs(common.duration) ?? plausibleMs(countText(common.customTags?.['duration_ms']));
 }
 
 /** Upstream entries never carry a count; elsewhere an absent one is 0: no attempt was made. */

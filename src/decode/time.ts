@@ -1,8 +1,21 @@
 import type { WireTime } from './wire-types.ts';
 
-/** Milliseconds with a fraction of a protobuf Timestamp (then epoch ms) or Duration; absent stays absent. */
+/** Milliseconds with a fraction of a protobuf Timestamp, epoch ms; absent stays absent. */
 export function wireMs(time: WireTime | undefined): number | undefined {
   return time === undefined ? undefined : (time.seconds ?? 0) * 1000 + (time.nanos ?? 0) / 1e6;
+}
+
+/** No request lasts a hundred days: a longer or a negative duration is nonsense, and would spoil every sum for good. */
+const longestMs = 100 * 86_400_000;
+
+/** Milliseconds with a fraction of a protobuf Duration; absent, and impossible, are `undefined`. */
+export function wireDurationMs(duration: WireTime | undefined): number | undefined {
+  return plausibleMs(wireMs(duration));
+}
+
+/** The same of a duration that came as a number. */
+export function plausibleMs(ms: number | undefined): number | undefined {
+  return ms !== undefined && ms >= 0 && ms <= longestMs ? ms : undefined;
 }
 
 const rfc3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;

@@ -17,7 +17,8 @@ export interface FileSourceOptions {
   onBad(error: SidelightError): void;
 }
 
-const maxFileBytes = 4 << 20;
+/** Parsing one of this size takes about a second, and holds up all else. */
+const maxFileBytes = 1 << 20;
 /** An editor writes in several steps, each with an event. */
 const settleMs = 50;
 

@@ -48,7 +48,9 @@ function aborted(exchange: Exchange, attempts: readonly AttemptVerdict[]): Parti
 
 function localResult(exchange: Exchange, rule: StatusRule): LocalResult {
   if (exchange.code !== undefined && exchange.code >= 400 && exchange.code < 500) return 'client_error';
-  return statusSucceeds(exchange, rule) ? 'success' : 'server_error';
+  if (!statusSucceeds(exchange, rule)) return 'server_error';
+  // A refusal, such as PERMISSION_DENIED: gRPC says it under HTTP 200.
+  return exchange.isGrpc && exchange.grpcStatus !== 0 ? 'client_error' : 'success';
 }
 
 function success(exchange: Exchange, attempts: readonly AttemptVerdict[]): Partial<Verdict> {

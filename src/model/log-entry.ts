@@ -66,8 +66,8 @@ export interface EntryTags {
   envoySpanId: string | undefined;
   /** gRPC status number, trailers included. */
   grpcStatus: number | undefined;
-  /** `content-type` of the request: tells gRPC. */
-  contentType: string | undefined;
+  /** The request's `content-type` is gRPC's. */
+  isGrpc: boolean;
   /** `x-envoy-attempt-count` as sent upstream: compared and counted, never believed. */
   attemptCountHeader: number | undefined;
   /** From the tagger's dynamic metadata in `inject` mode, downstream log only. */

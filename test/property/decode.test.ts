@@ -120,6 +120,11 @@ test('a valid log message says the same as the reference decoder', () => {
 });
 
 const noFlags = { UF: false, DR: false };
+/** A duration of over a hundred days is taken for none. */
+const durationOf = (value: Parameters<typeof msOf>[0]) => {
+  const ms = msOf(value);
+  return ms !== undefined && ms >= 0 && ms <= 8_640_000_000 ? ms : undefined;
+};
 const msOf = (value: { seconds?: number; nanos?: number } | undefined) =>
   value === undefined ? undefined : (value.seconds ?? 0) * 1000 + (value.nanos ?? 0) / 1e6;
 const addressOf = (value: { socket_address: { address: string; port_value: number } } | undefined) =>
@@ -161,9 +166,9 @@ function whatIsRead(entry: ReturnType<typeof reference.logMessage.deserialize>):
   const properties = entry.common_properties ?? {};
   return {
     start_time: msOf(properties.start_time),
-    duration: msOf(properties.duration),
-    tx: msOf(properties.time_to_first_upstream_tx_byte),
-    rx: msOf(properties.time_to_first_upstream_rx_byte),
+    duration: durationOf(properties.duration),
+    tx: durationOf(properties.time_to_first_upstream_tx_byte),
+    rx: durationOf(properties.time_to_first_upstream_rx_byte),
     upstream_cluster: properties.upstream_cluster,
     route_name: properties.route_name,
     upstream: addressOf(properties.upstream_remote_address),

@@ -42,7 +42,7 @@ const blank: LogEntry = {
     envoyTraceId: undefined,
     envoySpanId: undefined,
     grpcStatus: undefined,
-    contentType: undefined,
+    isGrpc: false,
     attemptCountHeader: undefined,
     injected: undefined,
   },

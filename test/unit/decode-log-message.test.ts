@@ -46,7 +46,7 @@ test('an empty entry is an entry about which nothing is known', () => {
       envoyTraceId: undefined,
       envoySpanId: undefined,
       grpcStatus: undefined,
-      contentType: undefined,
+      isGrpc: false,
       attemptCountHeader: undefined,
       injected: undefined,
     },
@@ -85,6 +85,13 @@ test('the ids that the tagger put in come back out of the dynamic metadata', () 
     sampled: true,
   });
 });
+
+test.each([{ seconds: 9_000_000_000_000 }, { seconds: -1 }])(
+  'an impossible duration (%o) is none: it would spoil every sum',
+  (duration) => {
+    expect(httpEntry({ duration })?.durationMs).toBeUndefined();
+  },
+);
 
 test('tags of a response alone are no injected context', () => {
   const sidelight = struct({ cluster: 'app', attempts: 1 });

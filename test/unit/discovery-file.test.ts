@@ -158,7 +158,7 @@ test('a file that is missing at the start, a folder, and a huge file are told an
   mkdirSync(file);
   await discover();
   rmSync(file, { recursive: true });
-  writeFileSync(file, '#'.repeat((4 << 20) + 1));
+  writeFileSync(file, '#'.repeat((1 << 20) + 1));
   await discover();
   expect(errors.map(({ code }) => code)).toEqual(
     expect.arrayContaining(['file_unreadable', 'file_unreadable', 'file_invalid']),

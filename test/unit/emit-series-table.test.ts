@@ -33,6 +33,19 @@ function clusterCounts(table: SeriesTable): Record<string, number> {
 }
 
 describe('the table of series', () => {
+  it('counts a cluster, endpoint or workload that is really named "other" in the series of that name, not beside it', () => {
+    const { table } = tableWith({ clusters: 1 });
+    const named = { ...reporter, workload: 'other', namespace: 'other' };
+    for (const cluster of ['a', 'b', 'other']) count(table, cluster, 0);
+    count(table, 'a', 0, named);
+    table.endpoint(table.cluster(reporter, 'a', 0), 'other', 0).add(metrics.attempts, 0);
+    const labels = [...table.scopes()]
+      .filter((scope) => [...scope.series()].length > 0)
+      .map((scope) => JSON.stringify(scope.labels));
+    expect(new Set(labels).size).toBe(labels.length);
+    expect(labels).toHaveLength(4);
+  });
+
   it('gives what finds no place to "other" and says so, while what has a place keeps it', () => {
     const { table, overflows } = tableWith({ clusters: 2 });
     for (const cluster of ['a', 'b', 'c', 'd', 'a']) count(table, cluster, 0);

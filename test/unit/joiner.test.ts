@@ -157,6 +157,21 @@ describe('joining', () => {
     expect(exchanges).toHaveLength(1);
     expect(counts).toEqual({ keyless: 1 });
   });
+
+  it('gives out at once what Envoy refused before it set the key', () => {
+    const { exchanges, counts, feed } = setUp();
+    feed([
+      downstreamEnd({
+        key: undefined,
+        upstream: undefined,
+        code: 400,
+        codeDetails: 'http1.codec_error',
+        attemptCount: 0,
+      }),
+    ]);
+    expect(exchanges).toMatchObject([{ code: 400, attempts: [], incomplete: undefined }]);
+    expect(counts).toEqual({ keyless: 1 });
+  });
 });
 
 describe('when a stream ends', () => {

@@ -20,7 +20,7 @@ const refused = {
   transportFailure: 'delayed connect error: Connection refused',
   tags: { connectionId: undefined },
 } as const;
-const grpc = { contentType: 'application/grpc' };
+const grpc = { isGrpc: true };
 const grpcOver = (grpcStatus: number | undefined) => ({ tags: { ...grpc, grpcStatus } });
 
 describe('row a: not whole', () => {
@@ -94,6 +94,10 @@ describe('row d: no attempt reached a peer', () => {
     });
     const kept = upstreamEnd({ code: undefined, flags: ['UO'], tags: { connectionId: undefined } });
     expect(judge(kept, end)).toMatchObject({ outcome: 'local', attempts: [] });
+  });
+  it('is a client error where an earlier filter refuses a gRPC call, under HTTP 200', () => {
+    const end = downstreamEnd({ ...nowhere, codeDetails: 'rbac_access_denied', ...grpcOver(7) });
+    expect(judge(end)).toMatchObject({ outcome: 'local', localResult: 'client_error' });
   });
   it('is local on a pool overflow, whose entry has no peer', () => {
     const end = downstreamEnd({

@@ -92,6 +92,8 @@ export class SeriesTable {
   /** `cluster` undefined: no cluster was chosen; its series have no cluster label. */
   cluster(reporter: Reporter, cluster: string | undefined, nowMs: number): ClusterScope {
     const owner = this.#reporter(reporter, nowMs);
+    // A cluster of that very name shares the series: two of the same labels would make the scrape unreadable.
+    if (cluster === other) return this.#otherClusters(owner, nowMs);
     const key = `${owner.id} ${cluster ?? ''}`;
     const scope = this.#clusters.get(key, nowMs, () => {
       owner.clusterKeys.add(key);
@@ -99,12 +101,17 @@ export class SeriesTable {
     });
     if (scope !== undefined) return scope;
     this.#onOverflow('cluster');
+    return this.#otherClusters(owner, nowMs);
+  }
+
+  #otherClusters(owner: ReporterScope, nowMs: number): ClusterScope {
     owner.otherClusters ??= this.#newCluster(owner, '', other, nowMs);
     return owner.otherClusters;
   }
 
   /** `endpoint`: as Envoy spells it. */
   endpoint(cluster: ClusterScope, endpoint: string, nowMs: number): Scope {
+    if (endpoint === other) return cluster.otherEndpoints;
     const key = `${cluster.id} ${endpoint}`;
     const scope = this.#endpoints.get(key, nowMs, () => {
       cluster.endpointKeys.add(key);
@@ -137,11 +144,16 @@ export class SeriesTable {
   }
 
   #reporter({ kind, workload, namespace }: Reporter, nowMs: number): ReporterScope {
+    if (workload === other && namespace === other) return this.#otherReporter(kind);
     const known = this.#reporters.get(`${kind}\n${workload}\n${namespace}`, nowMs, () =>
       this.#newReporter(kind, workload, namespace),
     );
     if (known !== undefined) return known;
     this.#onOverflow('reporter');
+    return this.#otherReporter(kind);
+  }
+
+  #otherReporter(kind: ReporterKind): ReporterScope {
     const shared = this.#otherReporters.get(kind) ?? this.#newReporter(kind, other, other);
     this.#otherReporters.set(kind, shared);
     return shared;
