@@ -78,10 +78,11 @@ function overridesOf({ grpc, http, logLevel }: ServeFlags): ConfigOverrides {
 async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
   const interrupt = new AbortController();
   let stoppedBy = '';
-  void around.stopped().then((signal) => {
-    stoppedBy = signal;
+  const watch = async () => {
+    stoppedBy = await around.stopped();
     interrupt.abort();
-  });
+  };
+  void watch();
   const end = await runDemo({
     program: around.self,
     otlpEndpoint: around.env['OTEL_EXPORTER_OTLP_ENDPOINT'],

@@ -75,6 +75,7 @@ it('leaves no process behind when it is killed', async () => {
   const demo = startDemo([]);
   await until('its first scenario', () => demo.output().includes('\nA1  '), 30_000);
   const started = descendants(demo.pid);
+  expect(started.length).toBeGreaterThanOrEqual(2);
   demo.signal('SIGKILL');
   await until('its processes to be gone', () => started.every((pid) => parentOf(pid) === undefined));
 });
