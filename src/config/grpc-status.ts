@@ -1,24 +1,4 @@
-/** gRPC's status names; the index is the number. */
-export const grpcStatusNames = [
-  'OK',
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-] as const;
-export type GrpcStatusName = (typeof grpcStatusNames)[number];
+import { type GrpcStatusName, grpcStatusNames } from '../model/grpc-status.ts';
 
 /** Names and numbers, as a config has them, to numbers. */
 export function grpcStatusNumbers(statuses: readonly (GrpcStatusName | number)[]): ReadonlySet<number> {

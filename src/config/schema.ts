@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseHostPort } from '../lib/host-port.ts';
 import { logLevels } from '../lib/logger.ts';
+import { grpcStatusNames } from '../model/grpc-status.ts';
 import { address, dnsName, flag, oneOf, section, url, whole, wholeOrAbsent } from './fields.ts';
-import { grpcStatusNames } from './grpc-status.ts';
 
 const second = 1000;
 const minute = 60 * second;

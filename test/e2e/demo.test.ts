@@ -10,9 +10,9 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 let child: ChildProcess | undefined;
 let otlp: OtlpReceiver | undefined;
 
-afterEach(() => {
+afterEach(async () => {
   child?.kill('SIGKILL');
-  otlp?.close();
+  await otlp?.close();
 });
 
 function startDemo(args: string[], env: Record<string, string> = {}) {

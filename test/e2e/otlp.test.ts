@@ -43,7 +43,7 @@ describe.each([
       service: 'shop',
       startNanos: '1700000000000000000',
       endNanos: '1700000001025000000',
-      attributes: { 'sidelight.outcome': 'masked', 'http.response.status_code': '200' },
+      attributes: { 'sidelight.outcome': 'masked', 'http.response.status_code': 200 },
     });
     const tries = received.spans.filter(({ parentSpanId }) => parentSpanId === top?.spanId);
     expect(tries.map(({ name, attributes }) => [name, attributes['sidelight.cause']])).toEqual([

@@ -5,11 +5,12 @@ import { Cleanup } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
 import type { Cluster, Json } from '../../src/lab/envoy-config.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
+import { istioRetries, manyRetries } from '../../src/lab/istio-defaults.ts';
 import { drive } from '../../src/lab/load.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { counts } from '../support/counts.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { cleaned, istioRetries, keepSending, manyRetries, routeTo, startReporter } from '../support/reporting.ts';
+import { cleaned, keepSending, routeTo, startReporter } from '../support/reporting.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 
 /* Dead endpoints, rollouts and layers on a real Envoy, each in the short form of a run in a real mesh. */

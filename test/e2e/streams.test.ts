@@ -8,12 +8,13 @@ import { stringify } from 'yaml';
 import { Cleanup, dieWithUs } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
 import { freePort } from '../../src/lab/free-port.ts';
+import { manyRetries } from '../../src/lab/istio-defaults.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { counts } from '../support/counts.ts';
 import { answered, logClient } from '../support/log-client.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { keepSending, manyRetries, routeTo, startReporter } from '../support/reporting.ts';
+import { keepSending, routeTo, startReporter } from '../support/reporting.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
 

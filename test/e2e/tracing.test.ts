@@ -3,7 +3,7 @@ import type { Handler } from '../../src/lab/behaviour.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { ok, retry, toApp, unavailable } from '../fixtures/cases/parts.ts';
 import { envoyTracer } from '../support/envoy-tracer.ts';
-import { type ReceivedSpan } from '../support/otlp-receiver.ts';
+import type { ReceivedSpan } from '../support/otlp-sink.ts';
 import { type Scene, type SceneOptions, startScene } from '../support/tagging-scene.ts';
 import { until } from '../support/until.ts';
 

@@ -9,15 +9,25 @@ interface Attribute {
   key: string;
   value: Record<string, string | number | boolean>;
 }
+/** A span as it came over the wire. Ids are hex, times epoch ms; `parentSpanId` is '' for a root. */
 export interface ReceivedSpan {
   service: string;
+  resource: Record<string, unknown>;
   name: string;
+  /** 1 internal, 2 server, 3 client. */
+  kind: number;
   traceId: string;
   spanId: string;
   parentSpanId: string;
   startNanos: string;
   endNanos: string;
+  startMs: number;
+  endMs: number;
   attributes: Record<string, unknown>;
+  /** 0 unset, 1 ok, 2 error. */
+  status: number;
+  /** The SAMPLED flag of its context. */
+  sampled: boolean;
 }
 export interface ReceivedPoint {
   attributes: Record<string, unknown>;
@@ -57,9 +67,12 @@ interface TraceRequest {
         spanId: Buffer;
         parentSpanId: Buffer;
         name: string;
+        kind: number;
         startTimeUnixNano: string;
         endTimeUnixNano: string;
         attributes: Attribute[];
+        status: { code: number } | null;
+        flags: number;
       }[];
     }[];
   }[];
@@ -156,20 +169,27 @@ function take(received: Received, signal: 'traces' | 'metrics', bytes: Buffer): 
 }
 
 function spansOf({ resourceSpans }: TraceRequest): ReceivedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
-    scopeSpans.flatMap(({ spans }) =>
+  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const own = plain(resource.attributes);
+    return scopeSpans.flatMap(({ spans }) =>
       spans.map((span) => ({
-        service: String(plain(resource.attributes)['service.name']),
+        service: String(own['service.name']),
+        resource: own,
         name: span.name,
+        kind: span.kind,
         traceId: span.traceId.toString('hex'),
         spanId: span.spanId.toString('hex'),
         parentSpanId: span.parentSpanId.toString('hex'),
         startNanos: span.startTimeUnixNano,
         endNanos: span.endTimeUnixNano,
+        startMs: Number(span.startTimeUnixNano) / 1e6,
+        endMs: Number(span.endTimeUnixNano) / 1e6,
         attributes: plain(span.attributes),
+        status: span.status?.code ?? 0,
+        sampled: (span.flags & 1) === 1,
       })),
-    ),
-  );
+    );
+  });
 }
 
 function metricsOf({ resourceMetrics }: MetricsRequest): Received['metrics'] {
@@ -191,7 +211,11 @@ function pointOf({ attributes, asDouble, asInt, count }: Point): ReceivedPoint {
 }
 
 function plain(attributes: readonly Attribute[]): Record<string, unknown> {
-  return Object.fromEntries(
-    attributes.map(({ key, value }) => [key, value[String(value['value'])] ?? Object.values(value)[0]]),
-  );
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, plainValue(value)]));
+}
+
+/** 64-bit numbers come as text. */
+function plainValue(value: Attribute['value']): unknown {
+  const kind = String(value['value']);
+  return kind === 'intValue' ? Number(value[kind]) : value[kind];
 }

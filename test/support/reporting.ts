@@ -10,24 +10,6 @@ import type { TestSidelight } from './sidelight.ts';
 /** As Envoy up to 1.38, and so Istio 1.30, behaves: LOGICAL_DNS keeps its connections after a flip. */
 export const oldDns = { 'envoy.reloadable_features.enable_new_dns_implementation': false };
 
-/** What Istio gives every HTTP route by default. */
-export const istioRetries = {
-  retry_on: 'connect-failure,refused-stream,unavailable,cancelled',
-  num_retries: 2,
-  retry_host_predicate: [
-    {
-      name: 'envoy.retry_host_predicates.previous_hosts',
-      typed_config: {
-        '@type': 'type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
-      },
-    },
-  ],
-  host_selection_retry_max_attempts: 5,
-};
-
-/** Envoy's own default lets only three retries run at once. */
-export const manyRetries = { circuit_breakers: { thresholds: [{ max_retries: 1024 }] } };
-
 /** The one route of a test: everything goes to `cluster`, retried as `retry_policy` says, or never. */
 export function routeTo(cluster: string, retry_policy?: Json, more: Json = {}): Json {
   return { match: { prefix: '/' }, route: { cluster, ...(retry_policy ? { retry_policy } : {}), ...more } };

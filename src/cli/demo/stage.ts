@@ -5,6 +5,7 @@ import { dnsCluster, staticCluster } from '../../lab/clusters.ts';
 import { DnsServer } from '../../lab/dns-server.ts';
 import { type Json, labConfig } from '../../lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../lab/envoy-process.ts';
+import { istioRetries, manyRetries } from '../../lab/istio-defaults.ts';
 import { Upstreams } from '../../lab/upstreams.ts';
 import { type Program, type SidelightProcess, startSidelight } from './sidelight-process.ts';
 
@@ -25,24 +26,6 @@ export const newIp = '127.0.0.12';
 const thirdIp = '127.0.0.13';
 /** Name of the demo's Envoy, and so of the service in Jaeger. */
 export const demoWorkload = 'sidelight-demo';
-
-/** What Istio gives every HTTP route by default. */
-const istioRetries = {
-  retry_on: 'connect-failure,refused-stream,unavailable,cancelled',
-  num_retries: 2,
-  retry_host_predicate: [
-    {
-      name: 'envoy.retry_host_predicates.previous_hosts',
-      typed_config: {
-        '@type': 'type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
-      },
-    },
-  ],
-  host_selection_retry_max_attempts: 5,
-};
-
-/** As Istio: Envoy's own default lets only three retries run at once. */
-const istioBreakers = { circuit_breakers: { thresholds: [{ max_retries: 1024 }] } };
 
 const route = (name: string, cluster: string, retry?: Json): Json => ({
   name,
@@ -78,7 +61,7 @@ export async function setStage(
         staticCluster([`${dead.ip}:${dead.port}`, `${newIp}:${upstreams.port}`], {
           name,
           connectTimeoutMs: 250,
-          extra: istioBreakers,
+          extra: manyRetries,
         }),
       ),
       dnsCluster({ ...shared, name: 'a1', kind: 'STRICT_DNS', host: hostOf('a1') }),

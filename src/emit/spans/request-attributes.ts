@@ -10,30 +10,11 @@ import {
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
 import { parseHostPort } from '../../lib/host-port.ts';
+import { grpcStatusNames } from '../../model/grpc-status.ts';
 import type { SpanFacts } from '../attributes.ts';
 
 /** What OpenTelemetry takes for a method; any other is `_OTHER`, so that a client cannot invent span names. */
 const knownMethods = new Set('CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE'.split(' '));
-
-const grpcStatusNames = [
-  'OK',
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-];
 
 /** The name of a gRPC status; a number that has none stays a number. `undefined` stays absent. */
 export function grpcStatusName(status: number | undefined): string | undefined {
