@@ -23,6 +23,7 @@ const program = createProgram(
     version,
     env: process.env,
     now: Date.now,
+    monotonicMs: () => performance.now(),
     random: Math.random,
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),

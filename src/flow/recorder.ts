@@ -44,8 +44,8 @@ export interface RecorderSink {
 export interface RecorderOptions {
   join: JoinOptions;
   connections: ConnectionTableOptions;
-  /** The status rule of a cluster and route. */
-  rule(cluster: string | undefined, route: string | undefined): StatusRule;
+  /** Which statuses fail on a cluster. */
+  rule(cluster: string | undefined): StatusRule;
   view(): DiscoveryView;
   /** Traffic was seen on this cluster: discovery may begin to look. Cheap and never blocks. */
   watch(cluster: string): void;
@@ -118,7 +118,7 @@ export class Recorder {
     const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
     const attempt = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
     const pin = attempt && this.#pin(attempt, exchange, clock);
-    const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster, exchange.route), pin);
+    const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster), pin);
     if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
     this.#sink.exchange({ exchange: { ...exchange, reporter }, verdict });
   }

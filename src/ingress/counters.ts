@@ -25,6 +25,8 @@ export interface IngressCounters {
   refused(kind: StreamKind, reason: RefusedReason, count: number): void;
   /** An ext_proc stream or message without what tagging needs: it could not be taken, or there is no profile. */
   failOpen(): void;
+  /** An ext_proc message was decoded and answered (in observability mode: would have been), so many ms after it came. */
+  answered(durationMs: number): void;
   /** Something that should not happen. The stream goes on, on ext_proc with an answer that changes nothing. */
   internalError(kind: StreamKind, error: unknown): void;
 }

@@ -18,14 +18,21 @@ export interface ExtProcOptions {
   limits: DecodeLimits & { processStreams: number };
   tagger: Tagger;
   counters: IngressCounters;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs: () => number;
 }
 
-type Call = ServerDuplexStream<ProcessingMessageResult, Buffer>;
+/** A message, and when it arrived (monotonic clock). */
+interface Arrived {
+  result: ProcessingMessageResult;
+  atMs: number;
+}
+type Call = ServerDuplexStream<Arrived, Buffer>;
 
 const kind = 'ext_proc';
 
 /** The method as Envoy calls it. Reading never throws: what cannot be decoded arrives as an error to be answered. */
-export function extProcDefinition(limits: DecodeLimits) {
+export function extProcDefinition(limits: DecodeLimits, monotonicMs: () => number) {
   const method = wireServices.externalProcessor['Process'];
   const passBytes = (bytes: Buffer): Buffer => bytes;
   return {
@@ -34,7 +41,10 @@ export function extProcDefinition(limits: DecodeLimits) {
       requestStream: true,
       responseStream: true,
       requestSerialize: passBytes,
-      requestDeserialize: (bytes: Buffer) => decodeProcessingRequest(bytes, limits),
+      requestDeserialize: (bytes: Buffer): Arrived => {
+        const atMs = monotonicMs();
+        return { result: decodeProcessingRequest(bytes, limits), atMs };
+      },
       responseSerialize: passBytes,
       responseDeserialize: passBytes,
     },
@@ -98,18 +108,20 @@ class ProcessStream {
 
   start(): void {
     const call = this.#call;
-    call.on('data', (result: ProcessingMessageResult) => this.#message(result));
+    call.on('data', (arrived: Arrived) => this.#message(arrived));
     call.on('end', () => this.#end());
   }
 
-  #message(result: ProcessingMessageResult): void {
+  #message({ result, atMs }: Arrived): void {
     if (this.#ended) return;
-    this.#options.counters.message(kind);
+    const { counters, monotonicMs } = this.#options;
+    counters.message(kind);
     const { observability, bodiesNotKept } = result.ok ? result.message : result;
     this.#bodiesNotKept ??= bodiesNotKept;
     const answer = result.ok ? this.#answer(result.message) : this.#undecoded(result);
     if (answer === undefined) this.#end();
     else if (!observability) this.#write(answer);
+    counters.answered(monotonicMs() - atMs);
   }
 
   /** `undefined`: there is nothing that would be an answer. */

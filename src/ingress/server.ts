@@ -24,6 +24,8 @@ export interface IngressOptions {
   counters: IngressCounters;
   /** Wall clock, epoch ms. */
   now: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs: () => number;
   /** Uniform in [0, 1). */
   random: () => number;
   /** Age at which a log stream is ended, ±20 %. */
@@ -65,7 +67,7 @@ function allowResets(server: Server): void {
 }
 
 export function createIngress(options: IngressOptions): Ingress {
-  const { limits, counters, logSink: sink, now, random, tagger } = options;
+  const { limits, counters, logSink: sink, now, monotonicMs, random, tagger } = options;
   // It would write plain lines among the JSON of stderr; what matters of it arrives as an error.
   setLogVerbosity(logVerbosity.NONE);
   const health = new HealthService();
@@ -77,7 +79,10 @@ export function createIngress(options: IngressOptions): Ingress {
   });
   allowResets(server);
   server.addService(accessLogDefinition(limits), accessLog.implementation);
-  server.addService(extProcDefinition(limits), createExtProcService({ limits, counters, tagger }));
+  server.addService(
+    extProcDefinition(limits, monotonicMs),
+    createExtProcService({ limits, counters, tagger, monotonicMs }),
+  );
   server.addService(healthDefinition, health.implementation);
   return {
     bind: (address) => bind(server, address),

@@ -14,6 +14,7 @@ import { failover, ok, retry, retryAtNextPriority, toApp, unavailable } from '..
 import { startTestSidelight } from '../support/sidelight.ts';
 import { startSilentService } from '../support/silent-service.ts';
 import { type LogLine, startLoggingEnvoy, startScene } from '../support/tagging-scene.ts';
+import { until } from '../support/until.ts';
 
 /*
  * What the tagger's answers do to requests, seen from outside: in the access log that Envoy itself writes, at the client,
@@ -121,6 +122,13 @@ describe.concurrent('the tags of a reply that Envoy made itself claim no attempt
       await own.run();
     }
   });
+});
+
+it('how long an answer took is told, once for each message', async () => {
+  const { client, sidelight } = await startScene(cleanup, { name: 'timed', base: 'full' });
+  for (let i = 0; i < 5; i += 1) await client.request('/');
+  await until('five answers', async () => (await sidelight.metric('sidelight_self_tag_duration_seconds_count')) === 5);
+  expect(await sidelight.metric('sidelight_self_tag_duration_seconds_sum')).toBeGreaterThan(0);
 });
 
 it('a retry that finds its only host ejected is no attempt: the tags are those of the one that was', async () => {

@@ -37,6 +37,7 @@ export async function startTestSidelight(
     env: { OTEL_BSP_SCHEDULE_DELAY: '50', ...env },
     logger: keepingLogger(log),
     now: Date.now,
+    monotonicMs: () => performance.now(),
     random: Math.random,
   });
   const httpUrl = `http://127.0.0.1:${running.httpPort}`;

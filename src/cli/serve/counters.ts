@@ -17,6 +17,7 @@ export function ingressCounters(self: SelfMetrics, logger: Logger): IngressCount
       logger.warn('input.refused', { stream: kind, reason, count });
     },
     failOpen: () => self.failOpen('no_facts'),
+    answered: (durationMs) => self.tagDuration(durationMs),
     internalError(kind, error) {
       if (kind === 'ext_proc') self.failOpen('internal');
       logger.error('internal', { stream: kind, error });

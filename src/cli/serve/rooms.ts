@@ -21,6 +21,8 @@ export interface Ground {
   logger: Logger;
   /** Epoch ms. */
   now: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs: () => number;
   /** Uniform in [0, 1). */
   random: () => number;
 }
@@ -88,13 +90,14 @@ export function buildIngress(
   ground: Ground,
   rooms: { discovery: Discovery; emit: Emit; recorder: Recorder; coverage: Coverage },
 ): Ingress {
-  const { config, logger, now, random } = ground;
+  const { config, logger, now, monotonicMs, random } = ground;
   return createIngress({
     limits: config.limits,
     tagger: buildTagger(ground, rooms),
     logSink: logSink(rooms, now),
     counters: ingressCounters(rooms.emit.self, logger),
     now,
+    monotonicMs,
     random,
     logStreamMaxAgeMs: config.join.streamMaxAgeMs,
   });

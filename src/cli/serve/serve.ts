@@ -23,6 +23,7 @@ export interface Surroundings {
   version: string;
   env: Readonly<Record<string, string | undefined>>;
   now: () => number;
+  monotonicMs: () => number;
   random: () => number;
   /** One line to stdout, or to stderr. */
   out: (text: string) => void;

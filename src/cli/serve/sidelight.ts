@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Admin, startAdmin } from '../../admin/server.ts';
 import { createClusterRules } from '../../config/cluster-rules.ts';
 import type { Config } from '../../config/schema.ts';
@@ -12,6 +11,7 @@ import type { Ingress } from '../../ingress/server.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { clustersView, pinsView, reportersView } from './api-views.ts';
+import { LagMeter } from './lag-meter.ts';
 import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
 
 export interface SidelightOptions {
@@ -22,6 +22,8 @@ export interface SidelightOptions {
   logger: Logger;
   /** Epoch ms. */
   now: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonicMs: () => number;
   /** Uniform in [0, 1). */
   random: () => number;
 }
@@ -50,7 +52,7 @@ interface Rooms {
   coverage: Coverage;
   history: PinHistory;
   ingress: Ingress;
-  lag: ReturnType<typeof monitorEventLoopDelay>;
+  lag: LagMeter;
   beat: NodeJS.Timeout;
 }
 
@@ -84,8 +86,7 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
 function buildRooms(options: SidelightOptions): Rooms {
   const { config, logger, now } = options;
   const ground: Ground = { ...options, rules: createClusterRules(config) };
-  const lag = monitorEventLoopDelay({ resolution: 20 });
-  lag.enable();
+  const lag = new LagMeter();
   const discovery = buildDiscovery(ground);
   const coverage = new Coverage(config.limits.reporters);
   const history = new PinHistory(clearedPins);
@@ -105,7 +106,7 @@ function buildRooms(options: SidelightOptions): Rooms {
       pins: () => pinGauges(recorder),
       discovery: () => discovery.snapshot(),
       coverage: () => coverage.summary(now(), reporterQuietMs),
-      eventLoopLagMs: () => lag.percentile(99) / 1e6,
+      eventLoopLagMs: () => lag.takeMs(),
     },
     onExportFailure: (failure) => logger.warn('otlp.export_failed', { ...failure }),
   });
@@ -144,5 +145,5 @@ async function stop(rooms: Rooms, admin: Admin | undefined, withinMs: number): P
   recorder.flush();
   discovery.stop();
   await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
-  lag.disable();
+  lag.stop();
 }
