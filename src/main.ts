@@ -28,7 +28,7 @@ const program = createProgram(
     out: (text) => process.stdout.write(`${text}\n`),
     err: (text) => process.stderr.write(`${text}\n`),
     stopped,
-    self: { node: process.execPath, entry: fileURLToPath(import.meta.url) },
+    self: { node: process.execPath, flags: process.execArgv, entry: fileURLToPath(import.meta.url) },
     colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
   },
   // Not by the exit code alone: the timers of an export to a dead OTLP endpoint would hold the process for seconds.

@@ -50,7 +50,9 @@ async function measure(mode: Mode): Promise<Cost> {
   const cleanup = new Cleanup();
   try {
     const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-    const sidelight = cleanup.use(await startSidelight({ node: process.execPath, entry: main }, {}));
+    const sidelight = cleanup.use(
+      await startSidelight({ node: process.execPath, flags: ['--max-semi-space-size=4'], entry: main }, {}),
+    );
     const upstreams = cleanup.use(await Upstreams.start({ ips: ['127.0.0.11'] }));
     const clusters = [staticCluster(upstreams.addresses, { name: 'app' })];
     const shipped: ShippedConfig = mode === 'plain' ? 'full' : mode;

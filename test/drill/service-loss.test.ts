@@ -14,7 +14,11 @@ import { drive, type LoadClient } from '../../src/lab/load.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { until } from '../support/until.ts';
 
-const program = { node: process.execPath, entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)) };
+const program = {
+  node: process.execPath,
+  flags: [],
+  entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
+};
 let cleanup = new Cleanup();
 afterEach(async () => {
   await cleanup.run();

@@ -71,7 +71,7 @@ it('names the address that is taken, and exits with 1', async () => {
 });
 
 it('is ready when it listens, and ends with 0 on SIGTERM', async () => {
-  const sidelight = cleanup.use(await startSidelight({ node: process.execPath, entry: main }, {}));
+  const sidelight = cleanup.use(await startSidelight({ node: process.execPath, flags: [], entry: main }, {}));
   expect(JSON.parse(await sidelight.get('/readyz'))).toEqual({ ready: true, reasons: [] });
   expect(JSON.parse(await sidelight.get('/healthz'))).toEqual({ status: 'ok' });
   process.kill(sidelight.pid, 'SIGTERM');
@@ -95,7 +95,7 @@ it('ends in time on SIGTERM although its OTLP receiver never answers', async () 
   await once(silent, 'listening');
   const endpoint = `http://127.0.0.1:${(silent.address() as net.AddressInfo).port}`;
   const config = { otlp: { endpoint, intervalMs: 100 }, shutdownMs: 2000 };
-  const sidelight = cleanup.use(await startSidelight({ node: process.execPath, entry: main }, config));
+  const sidelight = cleanup.use(await startSidelight({ node: process.execPath, flags: [], entry: main }, config));
   const before = performance.now();
   process.kill(sidelight.pid, 'SIGTERM');
   expect(await sidelight.ended).toBe(0);

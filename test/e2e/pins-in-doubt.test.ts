@@ -27,7 +27,11 @@ const startService = async (config: ConfigInput) => cleanup.use(await startTestS
 it('Sidelight restarted in mid cut-over: the old connections are unknown, older_than_view, never stale or current', async () => {
   const dns = await startDns();
   const grpcPort = await freePort();
-  const program = { node: process.execPath, entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)) };
+  const program = {
+    node: process.execPath,
+    flags: [],
+    entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
+  };
   const start = async () => {
     const listen = { grpc: `127.0.0.1:${grpcPort}`, http: '127.0.0.1:0' };
     const running = cleanup.use(

@@ -9,9 +9,12 @@ import { dieWithUs } from '../../lab/cleanup.ts';
 import { tempDir } from '../../lab/temp-dir.ts';
 import { readSamples, type Sample } from './prometheus-text.ts';
 
-/** How to start this very program again: `node` and the entry file. */
+/** How to start this very program again. */
 export interface Program {
   node: string;
+  /** Node's own. */
+  flags: readonly string[];
+  /** The file to run. */
   entry: string;
 }
 
@@ -79,7 +82,7 @@ export async function startSidelight(program: Program, config: ConfigInput): Pro
   const file = path.join(dir.path, 'sidelight.yaml');
   const listen = { grpc: '127.0.0.1:0', http: '127.0.0.1:0' };
   writeFileSync(file, stringify({ listen, ...config }));
-  const child = spawn(program.node, [program.entry, 'serve', '--config', file], {
+  const child = spawn(program.node, [...program.flags, program.entry, 'serve', '--config', file], {
     // Over the channel it learns of our end, however we end.
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
