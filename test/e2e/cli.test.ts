@@ -45,6 +45,12 @@ it('--check tells every mistake at once and exits with 2', async () => {
   expect(err).toContain('join.lingerMs: found 5: expected whole number, 1001 to 60000 (ms)');
 });
 
+it('--check looks into the endpoints file too', async () => {
+  const endpoints = configFile('clusters:\n  shop: [10.0.0.7, nowhere]\n');
+  const { code, err } = await run('--check', '--config', configFile(`discovery: {file: ${endpoints}}`));
+  expect([code, err]).toEqual([2, expect.stringContaining('clusters.shop[1]: found "nowhere": expected IP, IP:port')]);
+});
+
 it('does not serve on a wrong config either', async () => {
   expect((await run('--config', configFile('limits: {clusters: none}'))).code).toBe(2);
 });

@@ -5,6 +5,7 @@ import { printConfig } from '../../config/print-config.ts';
 import type { Config } from '../../config/schema.ts';
 import { SidelightError } from '../../lib/errors.ts';
 import { createLogger, type Logger } from '../../lib/logger.ts';
+import { endpointsFileProblems } from './check-endpoints.ts';
 import { startSidelight } from './sidelight.ts';
 
 /** What `sidelight serve` was called with. */
@@ -41,6 +42,17 @@ function warnOfBlindness({ discovery, clusters }: Config, logger: Logger): void 
   logger[asked ? 'warn' : 'info']('discovery.other_resolver', { consequence, remedy });
 }
 
+function check({ discovery: { file } }: Config, around: Surroundings): number {
+  const problems = file === undefined ? undefined : endpointsFileProblems(file);
+  if (problems === undefined) {
+    around.out('The config is valid.');
+    return 0;
+  }
+  around.err(`sidelight: the endpoints file is wrong (${file}, discovery.file)`);
+  around.err(problems);
+  return 2;
+}
+
 /** Exit codes: 0 done, 1 it cannot run, 2 the config is wrong. */
 export async function serve(options: ServeOptions, around: Surroundings): Promise<number> {
   const checked = loadConfig(options.configFile, options.overrides);
@@ -51,8 +63,8 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
   }
   const { config } = checked;
   if (options.printConfig) around.out(printConfig(config).trimEnd());
-  if (options.check) around.out('The config is valid.');
-  if (options.printConfig || options.check) return 0;
+  if (options.check) return check(config, around);
+  if (options.printConfig) return 0;
   // Before anything listens: who sees the first log line may stop us at once.
   const stopped = around.stopped();
   const logger = createLogger({ ...config.log, now: around.now });
