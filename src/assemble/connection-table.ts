@@ -40,6 +40,7 @@ export class ConnectionTable {
   readonly #onEnd: (connection: UpstreamConnection, how: ConnectionEnd) => void;
   /** In order of last use. */
   readonly #byId = new Map<string, UpstreamConnection>();
+  #advancedToMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionTableOptions, onEnd: (connection: UpstreamConnection, how: ConnectionEnd) => void) {
     this.#options = options;
@@ -80,6 +81,8 @@ export class ConnectionTable {
 
   /** Lets go of what has been quiet too long. */
   advance(nowMs: number): void {
+    if (nowMs < this.#advancedToMs) this.#clockSetBack(nowMs);
+    this.#advancedToMs = nowMs;
     for (const connection of this.#byId.values()) {
       if (connection.lastUsedMs + this.#options.quietMs > nowMs) break;
       this.#end(connection, 'quiet');
@@ -107,6 +110,11 @@ export class ConnectionTable {
     this.#byId.set(id, connection);
     if (this.#byId.size > this.#options.maxConnections) this.#evictOldest();
     return connection;
+  }
+
+  /** Else what is held would seem in use until the clock is where it was. */
+  #clockSetBack(nowMs: number): void {
+    for (const connection of this.#byId.values()) connection.lastUsedMs = Math.min(connection.lastUsedMs, nowMs);
   }
 
   #evictOldest(): void {

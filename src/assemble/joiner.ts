@@ -66,6 +66,7 @@ export class Joiner {
   /** Waiting exchanges whose stream ended, by `orphanId`: Envoy reopens a stream at once, often to us again. */
   readonly #orphans = new Map<string, Open>();
   readonly #closed = new Set<string>();
+  #advancedToMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: JoinOptions, sink: JoinSink) {
     this.#options = options;
@@ -90,8 +91,10 @@ export class Joiner {
     this.#put(open ?? this.#open(id, stream, entry.key, nowMs), entry, nowMs);
   }
 
-  /** Closes what is due. To be called often; what it closes depends on `nowMs` alone. */
+  /** Closes what is due. To be called often. */
   advance(nowMs: number): void {
+    if (nowMs < this.#advancedToMs) this.#clockSetBack(nowMs);
+    this.#advancedToMs = nowMs;
     for (const open of this.#lingering.values()) {
       if (open.dueMs > nowMs) break;
       this.#close(open, undefined);
@@ -131,6 +134,14 @@ export class Joiner {
     for (const open of this.#lingering.values()) this.#close(open, undefined);
     for (const open of this.#waiting.values()) this.#close(open, 'end_not_seen');
     for (const open of this.#orphans.values()) this.#close(open, 'stream_ended');
+  }
+
+  /** Else all that is held would stay until the clock is where it was, and what comes after it in its queue too. */
+  #clockSetBack(nowMs: number): void {
+    const { lingerMs, maxWaitMs } = this.#options;
+    for (const open of this.#lingering.values()) open.dueMs = Math.min(open.dueMs, nowMs + lingerMs);
+    for (const queue of [this.#waiting, this.#orphans])
+      for (const open of queue.values()) open.dueMs = Math.min(open.dueMs, nowMs + maxWaitMs);
   }
 
   /** What Envoy refuses before it sets the key (a malformed request, HTTP/1.0) has no attempt: its end says all. */

@@ -20,9 +20,13 @@ const kindOfIstioType: Record<string, ReporterKind> = {
   router: 'gateway',
 };
 
+/** An Istio id names a pod, a namespace and a domain: DNS names, of 253 characters at most. */
+const longestIdBytes = 1024;
+
 /** The proxy behind a node. A sidecar counts as outbound until `reporterOf` sees the cluster. */
 export function reporterOfFacts(facts: NodeFacts, maxTextBytes: number): Reporter {
-  const id = facts.id ?? '';
+  // A piece of a text holds the whole of it in memory for as long as the piece lives, so that the whole is cut first.
+  const id = cutText(facts.id ?? '', longestIdBytes);
   const [type = '', , podAndNamespace = ''] = id.split('~');
   const kind = Object.hasOwn(kindOfIstioType, type) && podAndNamespace !== '' ? kindOfIstioType[type] : undefined;
   // A pod's name may have dots, a namespace never.

@@ -56,7 +56,9 @@ export class Coverage {
   summary(nowMs: number, quietMs: number): { profile: Profile; reporters: number; lastEntryMs: number | undefined }[] {
     return profiles.map((profile) => {
       const seen = this.reporters().filter((row) => row.profile === profile);
-      const active = seen.filter((row) => row.streams > 0 || (profile === 'tag' && row.lastEntryMs + quietMs > nowMs));
+      // Either way: after our clock was set back nobody is heard in the future.
+      const lately = (row: CoveredReporter) => Math.abs(nowMs - row.lastEntryMs) < quietMs;
+      const active = seen.filter((row) => row.streams > 0 || (profile === 'tag' && lately(row)));
       return { profile, reporters: active.length, lastEntryMs: seen.at(-1)?.lastEntryMs };
     });
   }

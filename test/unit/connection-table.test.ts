@@ -104,3 +104,30 @@ describe('how a connection leaves', () => {
     expect(ids()).toEqual(['1', '3']);
   });
 });
+
+describe('our clock that was set back', () => {
+  const hour = 3_600_000;
+
+  it('lets go of a quiet connection a quiet time later, not when the clock is where it was', () => {
+    const { table, ended } = setUp();
+    table.request(seen({ lastUsedMs: hour }), 1);
+    table.advance(hour);
+    table.advance(250);
+    table.advance(60_249);
+    expect(ended).toEqual([]);
+    table.advance(60_250);
+    expect(ended).toEqual(['7 quiet']);
+  });
+
+  it('counts from the latest use after it', () => {
+    const { table, ended } = setUp();
+    table.request(seen({ lastUsedMs: hour }), 1);
+    table.advance(hour);
+    table.advance(250);
+    table.request(seen({ lastUsedMs: 1000 }), 1);
+    table.advance(60_999);
+    expect(ended).toEqual([]);
+    table.advance(61_000);
+    expect(ended).toEqual(['7 quiet']);
+  });
+});

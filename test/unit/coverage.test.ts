@@ -26,6 +26,12 @@ describe('who reports', () => {
     expect(coverage.summary(61_000, 60_000)[1]?.reporters).toBe(0);
   });
 
+  it('is nobody of an hour ago because our clock was set back', () => {
+    const coverage = new Coverage(10);
+    coverage.heard(named('a'), 'tag', 3_600_000);
+    expect(coverage.summary(0, 60_000)[1]?.reporters).toBe(0);
+  });
+
   it('is one reporter, however many workers log, until the last of their streams ends', () => {
     const coverage = new Coverage(10);
     coverage.heard(named('a'), 'full', 1000, 1);

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { reporterOf, reporterOfNode } from '../../src/decode/reporter.ts';
 
@@ -60,4 +62,20 @@ test('only a sidecar has an inbound side', () => {
   expect(reporterOf(sidecar, 'outbound|80||a.n.svc').kind).toBe('sidecar_outbound');
   expect(reporterOf(sidecar, undefined).kind).toBe('sidecar_outbound');
   expect(reporterOf(waypoint, 'inbound|8080||').kind).toBe('waypoint');
+});
+
+test('what is kept of a node does not hold the whole of its id in memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const idOf = (index: number) => `sidecar~10.0.0.5~pod-of-a-long-name-${index}.namespace-of-a-long-name~`;
+  const usedMiB = () => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed / 2 ** 20;
+  };
+  const before = usedMiB();
+  const kept = Array.from({ length: 100 }, (_, index) =>
+    reporterOfNode({ id: Buffer.from(idOf(index) + 'd'.repeat(500_000)).toString() }, 256),
+  );
+  expect(usedMiB() - before).toBeLessThan(10);
+  expect(kept[99]).toMatchObject({ pod: 'pod-of-a-long-name-99', namespace: 'namespace-of-a-long-name' });
 });

@@ -130,4 +130,13 @@ describe('a bounded table', () => {
     expect(table.get('b', 0, () => 'b')).toBeUndefined();
     expect(table.get('a', 0, () => 'made anew')).toBe('a');
   });
+
+  it('gives up a place one idle time after the clock was set back, not when it is where it was', () => {
+    const table = new BoundedTable<string>(2, minute, () => undefined);
+    table.get('a', 10 * minute, () => 'a');
+    table.get('b', 11 * minute, () => 'b');
+    expect(table.get('c', 0, () => 'c')).toBeUndefined();
+    expect(table.get('c', minute, () => 'c')).toBe('c');
+    expect(table.get('d', minute, () => 'd')).toBe('d');
+  });
 });

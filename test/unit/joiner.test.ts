@@ -242,3 +242,43 @@ describe('bounds', () => {
     expect(exchanges[0]).toMatchObject({ delivered: 0, attempts: [{ peer: { ip: '10.0.0.7', kind: 'internal' } }] });
   });
 });
+
+describe('our clock that was set back', () => {
+  const hour = 3_600_000;
+
+  it('holds an ended exchange for a linger more, not until the clock is where it was', () => {
+    const { joiner, exchanges, feed } = setUp();
+    feed([upstreamEnd(), downstreamEnd()], hour);
+    joiner.advance(hour);
+    joiner.advance(250);
+    expect(exchanges).toEqual([]);
+    joiner.advance(2250);
+    expect(exchanges).toHaveLength(1);
+  });
+
+  it('closes what ended after it, though an older exchange is before it in the queue', () => {
+    const { joiner, exchanges, feed } = setUp();
+    feed([upstreamEnd({ key: 'old' }), downstreamEnd({ key: 'old' })], hour);
+    joiner.advance(hour);
+    feed([upstreamEnd({ key: 'new' }), downstreamEnd({ key: 'new' })], 100);
+    joiner.advance(250);
+    joiner.advance(2250);
+    expect(exchanges.map(({ key }) => key)).toEqual(['old', 'new']);
+  });
+
+  it('gives up on an end, and on an orphan, after the longest wait more', () => {
+    const { joiner, exchanges, feed } = setUp();
+    feed([upstreamEnd({ key: 'orphan' })], hour, { ...stream, id: 2 });
+    joiner.endStream(2, hour);
+    feed([upstreamEnd({ key: 'waiting' })], hour);
+    joiner.advance(hour);
+    joiner.advance(250);
+    joiner.advance(60_249);
+    expect(exchanges).toEqual([]);
+    joiner.advance(60_250);
+    expect(exchanges.map(({ key, incomplete }) => [key, incomplete])).toEqual([
+      ['waiting', 'end_not_seen'],
+      ['orphan', 'stream_ended'],
+    ]);
+  });
+});

@@ -60,7 +60,11 @@ export class BoundedTable<V> {
 
   #dropOldest(nowMs: number): boolean {
     const oldest = this.#entries.entries().next().value;
-    if (oldest === undefined || nowMs - oldest[1].usedMs < this.#idleMs) return false;
+    if (oldest === undefined) return false;
+    // Our clock was set back: all count as used now, or none would give up its place until the clock is where it was.
+    if (oldest[1].usedMs > nowMs)
+      for (const entry of this.#entries.values()) entry.usedMs = Math.min(entry.usedMs, nowMs);
+    if (nowMs - oldest[1].usedMs < this.#idleMs) return false;
     this.drop(oldest[0]);
     return true;
   }
