@@ -34,6 +34,16 @@ export interface Jaeger {
 
 /** A real Jaeger with its storage in memory; up when this resolves. */
 export async function startJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger> {
+  // A port that was free may be another's by the time Jaeger listens on it: it then ends at once, and tries others.
+  for (let tries = 3; ; tries -= 1) {
+    const jaeger = await tryJaeger(cleanup, bin);
+    if (jaeger !== undefined) return jaeger;
+    if (tries === 1) throw new Error('Jaeger ended at once, three times');
+  }
+}
+
+/** `undefined`: it ended before it was up. */
+async function tryJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger | undefined> {
   const dir = cleanup.use(tempDir());
   const [query, queryGrpc, grpc, http] = [await freePort(), await freePort(), await freePort(), await freePort()].map(
     (port) => `127.0.0.1:${port}`,
@@ -57,7 +67,9 @@ export async function startJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger
   const child = spawn(bin, ['--config', file], { stdio: 'ignore' });
   dieWithUs(child);
   cleanup.defer(() => child.kill('SIGKILL'));
-  await until('Jaeger', async () => (await fetch(`http://${query}/api/services`).catch(() => undefined))?.ok === true);
+  const isUp = async () => (await fetch(`http://${query}/api/services`).catch(() => undefined))?.ok === true;
+  await until('Jaeger', async () => child.exitCode !== null || (await isUp()));
+  if (child.exitCode !== null) return undefined;
   return {
     grpc: `http://${grpc}`,
     http: `http://${http}`,
