@@ -1,4 +1,5 @@
 import type { Exchange, IncompleteReason } from '../model/exchange.ts';
+import type { JoinEvent } from '../model/join-event.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import { buildExchange, isRedirect, isSame } from './build-exchange.ts';
@@ -22,20 +23,9 @@ export interface JoinOptions {
   maxAttempts: number;
 }
 
-/** What the joiner counts. `mirror` entries belong to no exchange; `keyless` ones cannot be joined. */
-export type JoinEvent =
-  | 'late'
-  | 'doubled'
-  | 'mirror'
-  | 'keyless'
-  | 'refused'
-  | 'evicted'
-  | 'expired'
-  | 'orphaned'
-  | 'adopted';
-
 export interface JoinSink {
   exchange(exchange: Exchange, streamId: number): void;
+  /** `mirror` entries belong to no exchange; `keyless` ones cannot be joined. */
   count(event: JoinEvent): void;
 }
 

@@ -1,13 +1,14 @@
+import { judgedAttempt } from '../model/exchange.ts';
 import type { ReporterKind } from '../model/reporter.ts';
 import {
   type AttemptResult,
   type Cause,
+  hasLeft,
   type JudgedExchange,
   type Outcome,
   outcomes,
   type Pin,
 } from '../model/verdict.ts';
-import { judgedAttempt } from './metrics/domain-metrics.ts';
 import { pathOnly } from './spans/request-attributes.ts';
 
 /** An attempt in short. Times in ms. */
@@ -91,7 +92,7 @@ export class RecentExchanges {
 }
 
 function isInteresting({ verdict: { outcome, localResult, pin } }: JudgedExchange): boolean {
-  if (pin?.pin === 'stale' || pin?.pin === 'stale_view' || pin?.pin === 'draining') return true;
+  if (pin !== undefined && hasLeft(pin.pin)) return true;
   return outcome === 'local' ? localResult === 'server_error' : outcome !== 'ok';
 }
 

@@ -6,18 +6,19 @@ import {
   type ConnectionTableOptions,
   type UpstreamConnection,
 } from '../assemble/connection-table.ts';
-import { type JoinEvent, Joiner, type JoinOptions } from '../assemble/joiner.ts';
+import { Joiner, type JoinOptions } from '../assemble/joiner.ts';
 import { isMirror } from '../assemble/mirrors.ts';
 import { tcpConnection } from '../assemble/tcp.ts';
 import { judgeExchange } from '../judge/outcome.ts';
 import { judgePin } from '../judge/pin.ts';
 import type { StatusRule } from '../judge/success.ts';
 import { judgeTcpEnd } from '../judge/tcp.ts';
-import type { Attempt, Exchange } from '../model/exchange.ts';
+import { type Attempt, type Exchange, judgedAttempt } from '../model/exchange.ts';
+import type { JoinEvent } from '../model/join-event.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import type { TcpConnection } from '../model/tcp-connection.ts';
-import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
+import { type AttemptVerdict, hasLeft, type JudgedExchange, type PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
 import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
 import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
@@ -116,7 +117,7 @@ export class Recorder {
   #judge(exchange: Exchange, streamId: number): void {
     const clock = this.#clocks.get(streamId) ?? unknownClock;
     const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
-    const attempt = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
+    const attempt = judgedAttempt(exchange);
     const pin = attempt && this.#pin(attempt, exchange, clock);
     const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster), pin);
     if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
@@ -171,6 +172,6 @@ export class Recorder {
   /** Bytes that moved by the time of the connection's last use. */
   #pinned(connection: UpstreamConnection, bytes: number): void {
     const { pin } = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);
-    if (pin === 'draining' || pin === 'stale' || pin === 'stale_view') this.#sink.pinnedBytes(connection, bytes);
+    if (hasLeft(pin)) this.#sink.pinnedBytes(connection, bytes);
   }
 }

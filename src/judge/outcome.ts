@@ -1,4 +1,4 @@
-import type { Exchange } from '../model/exchange.ts';
+import { type Exchange, judgedAttempt } from '../model/exchange.ts';
 import type { AttemptVerdict, LocalResult, Phase, PinVerdict, RetryDenied, Verdict } from '../model/verdict.ts';
 import { isAborted, judgeAttempts } from './attempts.ts';
 import { brokenPhase, type StatusRule, statusSucceeds, succeeded } from './success.ts';
@@ -76,7 +76,7 @@ function failure(exchange: Exchange, attempts: readonly AttemptVerdict[]): Parti
 
 /** The whole cost of the hidden attempts: from the first attempt's start to the winner's, ms. */
 function maskedLatency(exchange: Exchange): number | undefined {
-  const winner = exchange.attempts[exchange.delivered ?? exchange.attempts.length - 1];
+  const winner = judgedAttempt(exchange);
   const first = exchange.attempts[0];
   return winner === undefined || first === undefined ? undefined : winner.startMs - first.startMs;
 }

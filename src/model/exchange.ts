@@ -80,3 +80,8 @@ export interface Exchange {
   envoySpanId: string | undefined;
   injected: InjectedContext | undefined;
 }
+
+/** The attempt that an exchange's pin and connection are about: the delivered one, else the last. */
+export function judgedAttempt({ attempts, delivered }: Exchange): Attempt | undefined {
+  return delivered === undefined ? attempts.at(-1) : attempts[delivered];
+}

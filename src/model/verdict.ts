@@ -65,6 +65,11 @@ export interface Verdict {
 export const pins = ['current', 'draining', 'stale', 'stale_view', 'unlisted', 'unknown'] as const;
 export type Pin = (typeof pins)[number];
 
+/** Whether the endpoint of a connection with this pin has left its list. */
+export function hasLeft(pin: Pin): boolean {
+  return pin === 'draining' || pin === 'stale' || pin === 'stale_view';
+}
+
 export const pinUnknownReasons = [
   /** No source covers the cluster. */
   'no_source',

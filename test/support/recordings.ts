@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type JoinEvent, Joiner } from '../../src/assemble/joiner.ts';
+import { Joiner } from '../../src/assemble/joiner.ts';
 import { tcpConnection } from '../../src/assemble/tcp.ts';
 import { decodeLogMessage } from '../../src/decode/log-message.ts';
 import { judgeExchange } from '../../src/judge/outcome.ts';
 import { defaultStatusRule } from '../../src/judge/success.ts';
 import { judgeTcpEnd } from '../../src/judge/tcp.ts';
+import type { JoinEvent } from '../../src/model/join-event.ts';
 import type { LogEntry } from '../../src/model/log-entry.ts';
 import type { AttemptVerdict, JudgedExchange } from '../../src/model/verdict.ts';
 import { reporter } from './entries.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type JoinEvent, Joiner, type JoinStream } from '../../src/assemble/joiner.ts';
+import { Joiner, type JoinStream } from '../../src/assemble/joiner.ts';
 import type { Exchange } from '../../src/model/exchange.ts';
+import type { JoinEvent } from '../../src/model/join-event.ts';
 import type { LogEntry } from '../../src/model/log-entry.ts';
 import { downstreamEnd, endpoint, reporter, upstreamEnd } from '../support/entries.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { joinEvents } from '../../src/emit/metrics/self-metrics.ts';
 import { incompleteReasons } from '../../src/model/exchange.ts';
+import { joinEvents } from '../../src/model/join-event.ts';
 import { attemptResults, causes, outcomes, pins, pinUnknownReasons } from '../../src/model/verdict.ts';
 import { readDoc, tableOf } from '../support/doc-tables.ts';
 

@@ -6,7 +6,6 @@ import {
   type JudgedExchange,
   type LocalResult,
   outcomes,
-  type Pin,
   pins,
   type Verdict,
 } from '../../model/verdict.ts';
@@ -37,11 +36,6 @@ export interface PinnedBytes {
   endpoint: string;
   /** Both ways, since the last call for this connection; HTTP and TCP alike. */
   bytes: number;
-}
-
-/** Whether an endpoint with this verdict has left its list. */
-export function hasLeft(pin: Pin): boolean {
-  return pin === 'draining' || pin === 'stale' || pin === 'stale_view';
 }
 
 /** Turns what was judged into counters and histograms. Never throws. */
@@ -106,11 +100,6 @@ export class DomainMetrics {
     if (attempt.connectionAgeMs !== undefined)
       scope.observe(metrics.connectionAge, nowMs, attempt.connectionAgeMs / 1000, { [a.layer]: 'http' });
   }
-}
-
-/** The attempt that an exchange's pin and connection are about: the delivered one, else the last. */
-export function judgedAttempt({ attempts, delivered }: Exchange): Attempt | undefined {
-  return delivered === undefined ? attempts.at(-1) : attempts[delivered];
 }
 
 function requestLabels({ outcome, localResult, hedged }: Verdict): Labels {

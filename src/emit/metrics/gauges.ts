@@ -1,9 +1,8 @@
 import type { Profile, Reporter } from '../../model/reporter.ts';
-import type { Pin } from '../../model/verdict.ts';
+import { hasLeft, type Pin } from '../../model/verdict.ts';
 import type { DiscoveryView, SourceKind } from '../../model/view.ts';
 import { attribute as a, type Labels } from '../attributes.ts';
 import { type Metric, metrics } from '../names.ts';
-import { hasLeft } from './domain-metrics.ts';
 import type { Scope } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
 

@@ -1,4 +1,5 @@
 import type { IncompleteReason } from '../../model/exchange.ts';
+import { type JoinEvent, joinEvents } from '../../model/join-event.ts';
 import { attribute as a } from '../attributes.ts';
 import { metrics } from '../names.ts';
 import { Scope } from './series.ts';
@@ -6,20 +7,6 @@ import type { BoundedLabel } from './series-table.ts';
 
 export type StreamKind = 'ext_proc' | 'access_log';
 export type Signal = 'traces' | 'metrics';
-
-/** What befalls entries besides joining; the same words as the joiner's. */
-export const joinEvents = [
-  'late',
-  'doubled',
-  'mirror',
-  'keyless',
-  'refused',
-  'evicted',
-  'expired',
-  'orphaned',
-  'adopted',
-] as const;
-export type JoinEvent = (typeof joinEvents)[number];
 
 export type SpanDrop = 'unsampled' | 'rate_limited' | 'queue_full' | 'export_failed';
 

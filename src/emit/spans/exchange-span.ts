@@ -9,11 +9,10 @@ import {
   ATTR_NETWORK_PROTOCOL_VERSION,
 } from '@opentelemetry/semantic-conventions';
 import type { Endpoint } from '../../model/endpoint.ts';
-import type { Attempt, Exchange } from '../../model/exchange.ts';
+import { type Attempt, type Exchange, judgedAttempt } from '../../model/exchange.ts';
 import type { Profile, Reporter } from '../../model/reporter.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict, Verdict } from '../../model/verdict.ts';
 import { attribute as a, type SpanFacts } from '../attributes.ts';
-import { judgedAttempt } from '../metrics/domain-metrics.ts';
 import { grpcStatusAttributes, grpcStatusName, requestAttributes, spanName } from './request-attributes.ts';
 
 /** A span as it will be started and ended. Times are epoch ms, Envoy's clock. */
