@@ -8,6 +8,12 @@ export interface ClusterRule {
   host: string | undefined;
   /** `undefined`: derived from TTL and refresh. */
   graceMs: number | undefined;
+  /** How long an address counts as listed after the last DNS answer that had it. */
+  windowMs: number;
+  /** After which the proxy closes an unused connection, 0: never; `undefined`: as the proxy says, or `defaultIdleTimeoutMs`. */
+  idleTimeoutMs: number | undefined;
+  /** Pins are wanted here. */
+  expectPin: boolean;
   slowMs: number;
   success: { httpFailFrom: number; grpcFail: ReadonlySet<number> };
 }
@@ -33,6 +39,9 @@ function ruleOf(entry: ClusterEntry | undefined, { success, traces }: Config): C
   return {
     host: entry?.host,
     graceMs: entry?.graceMs,
+    windowMs: entry?.windowMs ?? 0,
+    idleTimeoutMs: entry?.idleTimeoutMs,
+    expectPin: entry?.expectPin ?? false,
     slowMs: entry?.slowMs ?? traces.slowMs,
     success: {
       httpFailFrom: entry?.success?.httpFailFrom ?? success.httpFailFrom,

@@ -69,6 +69,19 @@ const cluster = z.strictObject({
     'ms',
     'How long after it left an endpoint is only draining; absent: 10 s, or TTL + refresh if longer, or 10 min where DNS answers rotate.',
   ),
+  windowMs: wholeOrAbsent(
+    [0, day],
+    'ms',
+    'How long an address counts as listed after the last DNS answer that had it, for names that rotate; absent: 0.',
+  ),
+  idleTimeoutMs: wholeOrAbsent(
+    [0, 7 * day],
+    'ms',
+    "After how long without use the proxy closes an upstream connection, 0: never; absent: what Envoy's admin interface says, else 1 h, Envoy's default.",
+  ),
+  expectPin: z.boolean().default(false).meta({
+    meaning: 'Connections to endpoints that left are wanted here: they are shown and marked, but no cause for alarm.',
+  }),
   slowMs: wholeOrAbsent([1, day], 'ms', 'Exchanges that take longer keep their trace; absent: traces.slowMs.'),
   success: z
     .strictObject({
@@ -110,6 +123,11 @@ const dns = section(
       'ms',
       'A view whose last good answer is older than this judges nothing.',
     ),
+    ask: oneOf(
+      ['first', 'all'],
+      'first',
+      'first: the servers in order, until one answers. all: each of them; an endpoint is listed while any of them lists it.',
+    ),
     maxHosts: whole(1000, [1, 100_000], 'names', 'Names asked for; clusters over it are not covered.'),
   },
   'Discovery by DNS.',
@@ -119,9 +137,35 @@ const dns = section(
   when: isObject,
 });
 
+const envoyAdmin = section(
+  {
+    urls: z
+      .array(z.url({ protocol: /^http$/ }))
+      .max(1000)
+      .default([])
+      .meta({
+        meaning: "Envoys' admin interfaces; each is asked, by GET alone, for the clusters that this Envoy reported.",
+        kind: 'list of http URLs',
+      }),
+    refreshMs: whole(5 * second, [500, day], 'ms', 'Time between two rounds of questions.'),
+    timeoutMs: whole(2 * second, [50, minute], 'ms', 'How long an answer may take.'),
+    staleAfterMs: whole(minute, [second, day], 'ms', 'How long the last answer is believed.'),
+  },
+  "The proxies' own lists: shown beside the world's, and used for it only where no other source covers a cluster.",
+).refine((value) => !(value.staleAfterMs <= value.refreshMs + value.timeoutMs), {
+  error: 'more than refreshMs + timeoutMs, or every view is stale between two answers',
+  path: ['staleAfterMs'],
+  when: isObject,
+});
+
 const discovery = section(
   {
     dns,
+    envoyAdmin,
+    stateFile: z.string().min(1).optional().meta({
+      meaning: 'Where the view and the pins are kept, so that a restart in mid cut-over does not lose them.',
+      kind: 'path',
+    }),
     file: z
       .string()
       .min(1)

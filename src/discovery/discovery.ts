@@ -67,6 +67,8 @@ export class Discovery {
     this.#view = {
       cluster: (name) => this.#file?.view(name) ?? this.#dnsViews.get(name),
       clusters: () => this.#views(),
+      proxy: () => undefined,
+      proxies: () => [],
     };
   }
 

@@ -1,12 +1,15 @@
-/** Where a cluster's list of endpoints comes from. */
-export const sourceKinds = ['dns', 'file'] as const;
+/**
+ * Where a cluster's list of endpoints comes from, the most authoritative first. `envoy`: the proxy's own list, taken for
+ * the world's only where nothing else covers the cluster.
+ */
+export const sourceKinds = ['file', 'dns', 'envoy'] as const;
 export type SourceKind = (typeof sourceKinds)[number];
 
 /** One cluster's endpoints as a source knows them: immutable, replaced whole. All times epoch ms, our clock. */
 export interface ClusterView {
   cluster: string;
   source: SourceKind;
-  /** What the source asked for: a host name or a file. */
+  /** What the source asked for: a host name, a file, or Envoy's admin address. */
   subject: string;
   /** The first good answer; `undefined`: none yet. What is older than this cannot be judged. */
   firstAnswerMs: number | undefined;
@@ -31,8 +34,48 @@ export interface ClusterView {
   lastError: string | undefined;
 }
 
+/** A host as a proxy's `/clusters` lists it. */
+export interface ProxyHost {
+  /** Envoy's `cx_active` of this host. Under LOGICAL_DNS it also counts connections to earlier addresses. */
+  activeConnections: number;
+  healthy: boolean;
+  /** Envoy keeps it although its source dropped it, until it fails its health check. */
+  pendingRemoval: boolean;
+}
+
+/** What one proxy itself says of one cluster, kept apart from the world's list. Immutable, replaced whole. */
+export interface ProxyView {
+  nodeId: string;
+  cluster: string;
+  /** The admin address that said it. */
+  subject: string;
+  /** `STATIC`, `STRICT_DNS`, `LOGICAL_DNS`, `EDS`, `ORIGINAL_DST`, or the name of a custom type; absent: not known yet. */
+  type: string | undefined;
+  envoyVersion: string;
+  /** `ip:port` (`[v6]:port`), canonical. */
+  hosts: ReadonlyMap<string, ProxyHost>;
+  /** `cluster.NAME.upstream_cx_active`: every open connection, also those that belong to no listed host. */
+  activeConnections: number | undefined;
+  /** After which Envoy closes an unused upstream connection, ms; absent: not said. 0: never. */
+  idleTimeoutMs: number | undefined;
+  closesOnHostSetChange: boolean;
+  ignoresHealthOnRemoval: boolean;
+  maxConnectionDurationMs: number | undefined;
+  /** Runtime flag `envoy.reloadable_features.enable_new_dns_implementation`; absent: not set, so by version. */
+  newDnsImplementation: boolean | undefined;
+  /** The last good answer, epoch ms, our clock. */
+  lastAnswerMs: number;
+  staleAfterMs: number;
+  /** The last failure, in words; absent after a good answer. */
+  lastError: string | undefined;
+}
+
 /** All that discovery knows at one moment. `undefined`: no source covers the cluster. */
 export interface DiscoveryView {
-  cluster(name: string): ClusterView | undefined;
+  /** The world's list, or, where only proxies tell, that of the proxy with this node id (any of them without one). */
+  cluster(name: string, nodeId?: string): ClusterView | undefined;
   clusters(): readonly ClusterView[];
+  /** `undefined`: its admin interface is not asked, or has not answered yet. */
+  proxy(cluster: string, nodeId: string): ProxyView | undefined;
+  proxies(): readonly ProxyView[];
 }

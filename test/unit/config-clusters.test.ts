@@ -13,18 +13,24 @@ test('the first entry that matches wins, the rest is the general setting', () =>
 success: {httpFailFrom: 400}
 traces: {slowMs: 700}
 clusters:
-  - {match: pay, host: pay.example.com, graceMs: 0}
+  - {match: pay, host: pay.example.com, graceMs: 0, windowMs: 9, idleTimeoutMs: 0, expectPin: true}
   - {match: "pay*", slowMs: 50, success: {grpcFail: [DATA_LOSS, 8]}}
 `);
   expect(rule('pay')).toEqual({
     host: 'pay.example.com',
     graceMs: 0,
+    windowMs: 9,
+    idleTimeoutMs: 0,
+    expectPin: true,
     slowMs: 700,
     success: { httpFailFrom: 400, grpcFail: new Set([2, 4, 12, 13, 14, 15]) },
   });
   expect(rule('payments')).toEqual({
     host: undefined,
     graceMs: undefined,
+    windowMs: 0,
+    idleTimeoutMs: undefined,
+    expectPin: false,
     slowMs: 50,
     success: { httpFailFrom: 400, grpcFail: new Set([15, 8]) },
   });

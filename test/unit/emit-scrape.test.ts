@@ -92,7 +92,12 @@ describe('the scrape', () => {
     const emit = testEmit({
       now: () => now,
       sources: {
-        discovery: () => ({ clusters: () => views, cluster: () => undefined }),
+        discovery: () => ({
+          clusters: () => views,
+          cluster: () => undefined,
+          proxy: () => undefined,
+          proxies: () => [],
+        }),
         coverage: () => [
           { profile: 'observe', reporters: 3, lastEntryMs: now - 250 },
           { profile: 'tag', reporters: 0, lastEntryMs: undefined },

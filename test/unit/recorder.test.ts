@@ -43,7 +43,12 @@ function setUp(startMs: number) {
       join: { lingerMs: 2500, maxWaitMs: minute, maxExchanges: 100, maxAttempts: 8 },
       connections: { maxConnections: 100, quietMs: minute },
       rule: () => defaultStatusRule,
-      view: () => ({ cluster: (name) => (name === 'app' ? view : undefined), clusters: () => [view] }),
+      view: () => ({
+        cluster: (name) => (name === 'app' ? view : undefined),
+        clusters: () => [view],
+        proxy: () => undefined,
+        proxies: () => [],
+      }),
       watch: (cluster) => watched.add(cluster),
       reporterOf: (base) => base,
       now: () => at.ms,
