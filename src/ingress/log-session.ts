@@ -2,7 +2,7 @@ import { type ServerReadableStream, type sendUnaryData, status } from '@grpc/grp
 import type { LogMessage, LogMessageResult } from '../decode/log-message.ts';
 import { shortText } from '../lib/short-text.ts';
 import type { IngressCounters, RefusedReason } from './counters.ts';
-import { type LogSink, type LogStream, profileOfLogName } from './log-stream.ts';
+import { type LogSink, type LogStream, logConfigOfName } from './log-stream.ts';
 
 export interface LogSessionOptions {
   sink: LogSink;
@@ -101,13 +101,14 @@ export class LogSession {
       this.#refuse(status.INVALID_ARGUMENT, 'no_identifier', 'the first message of a log stream has no identifier');
       return undefined;
     }
-    const profile = profileOfLogName(identifier.logName);
-    if (profile === undefined) {
-      const text = `log_name: found ${shortText(identifier.logName)}: expected sidelight.full or sidelight.observe`;
+    const config = logConfigOfName(identifier.logName);
+    if (config === undefined) {
+      const expected = 'sidelight.full or sidelight.observe, or one of them with a version, as in sidelight.full.2';
+      const text = `log_name: found ${shortText(identifier.logName)}: expected ${expected}`;
       this.#refuse(status.INVALID_ARGUMENT, 'unknown_profile', text);
       return undefined;
     }
-    const stream = { id: this.#id, profile, reporter: identifier.reporter, peer: this.#call.getPeer() };
+    const stream = { id: this.#id, ...config, reporter: identifier.reporter, peer: this.#call.getPeer() };
     this.#guard(() => this.#options.sink.opened(stream));
     return stream;
   }

@@ -1,11 +1,17 @@
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 
+/** What a log's name says of the config that sends it. */
+export interface LogConfig {
+  profile: Profile;
+  /** Version of the shipped config, from 1. From 2 on a request that lives for long is logged while it lives. */
+  configVersion: number;
+}
+
 /** One open log stream: an Envoy worker's HTTP entries, or its TCP entries. */
-export interface LogStream {
+export interface LogStream extends LogConfig {
   /** Unique in this process. */
   id: number;
-  profile: Profile;
   /** A sidecar as its outbound side; the entries tell which side each is. */
   reporter: Reporter;
   /** Address that the stream came from. */
@@ -20,14 +26,11 @@ export interface LogSink {
   closed(stream: LogStream): void;
 }
 
-/** The log's name says which profile the config feeds. `undefined`: it is not a name of ours. */
-export function profileOfLogName(name: string): Profile | undefined {
-  switch (name) {
-    case 'sidelight.full':
-      return 'full';
-    case 'sidelight.observe':
-      return 'observe';
-    default:
-      return undefined;
-  }
+const nameShape = /^sidelight\.(full|observe)(?:\.([2-9]|[1-9]\d{1,3}))?$/;
+
+/** `sidelight.PROFILE` is version 1, `sidelight.PROFILE.N` version N, 2-9999. `undefined`: it is not a name of ours. */
+export function logConfigOfName(name: string): LogConfig | undefined {
+  const [, profile, version] = nameShape.exec(name) ?? [];
+  if (profile !== 'full' && profile !== 'observe') return undefined;
+  return { profile, configVersion: version === undefined ? 1 : Number(version) };
 }

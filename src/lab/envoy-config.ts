@@ -31,7 +31,7 @@ export interface FilterConfig extends Json {
 }
 export interface HttpFilter extends Json {
   name: string;
-  typed_config: Json & { upstream_log?: AccessLog[] };
+  typed_config: Json & { upstream_log?: AccessLog[]; upstream_log_options?: Json };
 }
 export interface AccessLog extends Json {
   typed_config: Json & { common_config: Json };
@@ -65,6 +65,8 @@ export interface LabConfigOptions {
   logFlushMs?: number;
   /** Time between two periodic entries of a TCP connection, ms; Envoy's least is 1. */
   tcpLogFlushMs?: number;
+  /** Time between two periodic entries of an HTTP attempt that lives, ms; Envoy's least is 1. */
+  httpLogFlushMs?: number;
 }
 
 /**
@@ -103,6 +105,11 @@ function adaptListener(listener: Listener, options: LabConfigOptions): void {
     }
     if (filter.access_log_options && options.tcpLogFlushMs !== undefined) {
       filter.access_log_options['access_log_flush_interval'] = duration(options.tcpLogFlushMs);
+    }
+    for (const { typed_config: http } of filter.http_filters ?? []) {
+      if (http.upstream_log_options && options.httpLogFlushMs !== undefined) {
+        http.upstream_log_options['upstream_log_flush_interval'] = duration(options.httpLogFlushMs);
+      }
     }
     const host = filter.route_config?.virtual_hosts[0];
     if (host && options.routes) host.routes = [...options.routes];

@@ -109,10 +109,18 @@ describe.each(withLog)('the logs of envoy/%s.yaml', (name) => {
     expect(new Set(configs).size).toBe(1);
   });
 
+  it('tell of a long request and of a long TCP connection every five seconds while it lives', () => {
+    const router = httpFilters(name).find((filter) => filter.name === 'envoy.filters.http.router');
+    expect(router?.typed_config.upstream_log_options).toEqual({ upstream_log_flush_interval: '5s' });
+    const tcp = networkFilters(shippedConfig(name)).flatMap((filter) => filter.access_log_options ?? []);
+    const everyFive = { flush_access_log_on_connected: true, access_log_flush_interval: '5s' };
+    expect(tcp).toEqual(name === 'observe' ? [everyFive] : []);
+  });
+
   it('say their profile and carry the tags that the service reads', () => {
     const common = logs(name)[0]?.typed_config.common_config;
     expect(common).toMatchObject({
-      log_name: `sidelight.${name}`,
+      log_name: `sidelight.${name}.2`,
       buffer_flush_interval: '1s',
       buffer_size_bytes: 65_536,
     });

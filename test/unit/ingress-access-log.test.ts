@@ -29,6 +29,7 @@ test('entries go to the sink with their stream, its reporter and the time of rec
     {
       id: 1,
       profile: 'full',
+      configVersion: 1,
       reporter: expect.objectContaining({ kind: 'sidecar_outbound', workload: 'shop', envoyVersion: '1.40.0' }),
       peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
     },
@@ -41,12 +42,12 @@ test('later messages need no identifier, and each stream has an id of its own', 
   const [one, two] = [ingress.logStream(), ingress.logStream()];
   one.call.write(firstLog(['/a'], 'sidelight.full'));
   await vi.waitFor(() => expect(pathsOf(ingress)).toEqual(['/a']));
-  two.call.write(firstLog(['/b'], 'sidelight.observe'));
+  two.call.write(firstLog(['/b'], 'sidelight.observe.2'));
   one.call.write(logBytes(httpLogs(['/c'])));
   await vi.waitFor(() => expect(new Set(pathsOf(ingress))).toEqual(new Set(['/a', '/b', '/c'])));
-  expect(ingress.sink.streams.map(({ id, profile }) => [id, profile])).toEqual([
-    [1, 'full'],
-    [2, 'observe'],
+  expect(ingress.sink.streams.map(({ id, profile, configVersion }) => [id, profile, configVersion])).toEqual([
+    [1, 'full', 1],
+    [2, 'observe', 2],
   ]);
   expect(ingress.sink.received.find(({ entry }) => entry.path === '/c')?.stream.id).toBe(1);
 });
@@ -73,6 +74,7 @@ test.each([
     'unknown_profile',
     /expected sidelight.full/,
   ],
+  ['a version that no config of ours has', firstLog([], 'sidelight.full.02'), 'unknown_profile', /sidelight.full.2$/],
   ['no identifier', logBytes(httpLogs(['/x'])), 'no_identifier', /no identifier/],
 ])('%s is refused with INVALID_ARGUMENT and its reason', async (_, bytes, reason, details) => {
   const ingress = await start();
