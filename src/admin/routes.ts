@@ -1,3 +1,5 @@
+import { parseHostPort } from '../lib/host-port.ts';
+import { canonicalIp } from '../lib/ip.ts';
 import { type Outcome, outcomes } from '../model/verdict.ts';
 import { type Answer, json, problem } from './answer.ts';
 
@@ -13,8 +15,18 @@ export interface AdminSources {
   metrics: () => { body: Iterable<string>; contentType: string };
   exchanges: (query: { outcome: Outcome | undefined; limit: number }) => unknown;
   pins: () => unknown;
+  endpoints: (query: EndpointsQuery) => unknown;
   clusters: () => unknown;
   reporters: () => unknown;
+}
+
+/** Which endpoints are asked for; all of what is given must fit. */
+export interface EndpointsQuery {
+  cluster: string | undefined;
+  /** The name, file or address that the cluster's source asked. */
+  host: string | undefined;
+  /** Canonical IP; without a port, any. */
+  endpoint: { ip: string; port: number | undefined } | undefined;
 }
 
 type Route = (sources: AdminSources, query: URLSearchParams) => Answer;
@@ -29,6 +41,7 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['/metrics', (sources) => ({ status: 200, ...sources.metrics() })],
   ['/api/v1/exchanges', (sources, query) => exchanges(sources, query)],
   ['/api/v1/pins', (sources) => json(200, sources.pins())],
+  ['/api/v1/endpoints', (sources, query) => endpoints(sources, query)],
   ['/api/v1/clusters', (sources) => json(200, sources.clusters())],
   ['/api/v1/reporters', (sources) => json(200, sources.reporters())],
 ]);
@@ -47,4 +60,22 @@ function exchanges(sources: AdminSources, query: URLSearchParams): Answer {
   if (number < 1 || number > longestList)
     return problem(400, 'bad_query', `limit must be a whole number from 1 to ${longestList}`);
   return json(200, sources.exchanges({ outcome: known, limit: number }));
+}
+
+function endpoints(sources: AdminSources, query: URLSearchParams): Answer {
+  const text = query.get('endpoint') ?? undefined;
+  const endpoint = text === undefined ? undefined : parseEndpoint(text);
+  if (text !== undefined && endpoint === undefined)
+    return problem(400, 'bad_query', 'endpoint must be IP, IP:port or [v6]:port');
+  const cluster = query.get('cluster') ?? undefined;
+  const host = query.get('host')?.toLowerCase();
+  return json(200, sources.endpoints({ cluster, host, endpoint }));
+}
+
+function parseEndpoint(text: string): EndpointsQuery['endpoint'] {
+  const bare = canonicalIp(text);
+  if (bare !== undefined) return { ip: bare, port: undefined };
+  const { host = '', port } = parseHostPort(text) ?? {};
+  const ip = canonicalIp(host);
+  return ip === undefined ? undefined : { ip, port };
 }

@@ -1,132 +1,201 @@
-import type { Endpoint } from '../model/endpoint.ts';
-import type { Reporter } from '../model/reporter.ts';
-
-/** An upstream connection, as far as entries told. Times are epoch ms, our clock. */
-export interface UpstreamConnection {
-  streamId: number;
-  reporter: Reporter;
-  layer: 'http' | 'tcp';
-  cluster: string;
-  peer: Endpoint;
-  /** Unique within one Envoy. */
-  connectionId: string;
-  openedMs: number;
-  /** The latest request's start (http); absent for tcp, where bytes flow without a request. */
-  requestStartMs: number | undefined;
-  lastUsedMs: number;
-  /** Half the width of the interval in which Envoy's times lie on our clock. */
-  clockUncertaintyMs: number;
-  requests: number;
-  /** To and from the upstream, since `openedMs` as far as seen. */
-  bytes: number;
-}
+import type { ClosedBy } from '../model/closed-by.ts';
+import type { UnderWay, UpstreamConnection } from '../model/upstream-connection.ts';
+import { ParkedConnections } from './parked-connections.ts';
+import { leastWorthy } from './worth.ts';
 
 /** A connection as one entry shows it. */
-export type ConnectionSeen = Omit<UpstreamConnection, 'requests' | 'bytes'>;
+export type ConnectionSeen = Omit<UpstreamConnection, 'serial' | 'requests' | 'bytes' | 'underWay'>;
 
-/** How a connection left the table: its end was logged, it was quiet for too long, or the table or stream let go of it. */
-export type ConnectionEnd = 'closed' | 'quiet' | 'evicted' | 'stream_ended';
+/** What an entry says that a connection is used for. */
+export interface ConnectionUse {
+  /** The request's; of TCP the connection's own. */
+  key: string;
+  /** Both ways, since the request, or the TCP connection, began. */
+  bytes: number;
+  ended: boolean;
+  /** Whether they count although nothing was heard of this use before. Else another replica may have counted them. */
+  countsFromStart: boolean;
+}
+
+/** A connection after an entry, and what that entry added. */
+export interface ConnectionHeard {
+  connection: UpstreamConnection;
+  newBytes: number;
+  /** Never heard of before. */
+  isNew: boolean;
+}
+
+/**
+ * How a connection left the ones in use: its end was logged, Envoy says that it is not there, it was quiet for too long,
+ * the table had no room, or its stream ended and another one, perhaps of another replica, tells of it from now on.
+ */
+export type ConnectionEnd = 'closed' | 'gone' | 'quiet' | 'evicted' | 'stream_ended';
 
 export interface ConnectionTableOptions {
-  /** Connections held at once; the one unused for longest leaves first. */
+  /** Connections held in use at once, and as many again that may still be open. */
   maxConnections: number;
-  /** An HTTP connection unused for this long leaves: Envoy logs nothing when an idle pooled connection closes. */
+  /** A connection of which nothing was heard for this long counts no longer as in use. */
   quietMs: number;
 }
 
-/** Remembers upstream connections while they are used, so that a pin shows while it lives. Bounded. */
+export interface ConnectionTableSink {
+  /** It is no longer in use. `by`: of `closed`, if Envoy said it. */
+  ended(connection: UpstreamConnection, how: ConnectionEnd, by: ClosedBy | undefined): void;
+  /** After which Envoy closes a connection that nobody uses; `undefined`: never. */
+  idleTimeoutMs(connection: UpstreamConnection): number | undefined;
+  /** Such connections leave a full table last. */
+  isPinned(connection: UpstreamConnection): boolean;
+}
+
+/** A request whose end was lost must not be believed for ever, nor may one connection hold any number of them. */
+const maxUnderWay = 256;
+
+/**
+ * Remembers upstream connections while they are used, so that a pin shows while it lives, and after that for as long
+ * as they may be open: Envoy logs nothing when an idle pooled connection closes. Bounded.
+ */
 export class ConnectionTable {
   readonly #options: ConnectionTableOptions;
-  readonly #onEnd: (connection: UpstreamConnection, how: ConnectionEnd) => void;
-  /** In order of last use. */
-  readonly #byId = new Map<string, UpstreamConnection>();
+  readonly #sink: ConnectionTableSink;
+  /** In the order in which they were heard of. */
+  readonly #inUse = new Map<string, Mutable>();
+  readonly #parked: ParkedConnections;
+  #serials = 0;
   #advancedToMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ConnectionTableOptions, onEnd: (connection: UpstreamConnection, how: ConnectionEnd) => void) {
+  constructor(options: ConnectionTableOptions, sink: ConnectionTableSink) {
     this.#options = options;
-    this.#onEnd = onEnd;
+    this.#sink = sink;
+    this.#parked = new ParkedConnections(options.maxConnections, sink);
   }
 
+  /** Those in use. */
   get size(): number {
-    return this.#byId.size;
+    return this.#inUse.size;
   }
 
-  /** A request used this connection, and moved so many bytes. */
-  request(seen: ConnectionSeen, bytes: number): UpstreamConnection {
-    const known = this.#known(seen);
-    return this.#put({
+  /** An entry told of a connection. */
+  heard(seen: ConnectionSeen, use: ConnectionUse): ConnectionHeard {
+    const id = idOf(seen.streamId, seen.connectionId);
+    const known = this.#inUse.get(id) ?? this.#parked.claim(seen);
+    const before = known?.underWay.get(use.key)?.bytes;
+    const newBytes = Math.max(0, before === undefined ? firstBytes(use, known) : use.bytes - before);
+    const underWay = known?.underWay ?? new Map<string, UnderWay>();
+    this.#follow(underWay, use, seen.lastHeardMs);
+    const isRequestEnd = use.ended && seen.layer === 'http';
+    const moved = known === undefined || newBytes > 0 || isRequestEnd;
+    const connection = {
       ...seen,
+      serial: known?.serial ?? this.#nextSerial(),
       // Requests that share an HTTP/2 connection do not end in the order in which they began.
       requestStartMs: latest(seen.requestStartMs, known?.requestStartMs),
-      lastUsedMs: Math.max(seen.lastUsedMs, known?.lastUsedMs ?? 0),
-      requests: (known?.requests ?? 0) + 1,
-      bytes: (known?.bytes ?? 0) + bytes,
-    });
-  }
-
-  /** This connection has moved so many bytes since it was opened. */
-  bytesSoFar(seen: ConnectionSeen, bytes: number): UpstreamConnection {
-    return this.#put({ ...seen, requests: 0, bytes });
-  }
-
-  /** Bytes seen so far of a connection; absent: not seen before. */
-  knownBytes(seen: ConnectionSeen): number | undefined {
-    return this.#known(seen)?.bytes;
+      lastUsedMs: moved ? Math.max(seen.lastUsedMs, known?.lastUsedMs ?? 0) : known.lastUsedMs,
+      requests: (known?.requests ?? 0) + (isRequestEnd ? 1 : 0),
+      bytes: (known?.bytes ?? 0) + newBytes,
+      underWay,
+    };
+    this.#put(id, connection);
+    return { connection, newBytes, isNew: known === undefined };
   }
 
   /** The end was logged. Unknown ids are ignored. */
-  closed(streamId: number, connectionId: string): void {
-    this.#end(this.#byId.get(idOf(streamId, connectionId)), 'closed');
+  closed(streamId: number, connectionId: string, by: ClosedBy | undefined): void {
+    this.#end(idOf(streamId, connectionId), 'closed', by);
+  }
+
+  /** Envoy itself says that it has no such connection. */
+  gone(connection: UpstreamConnection): void {
+    this.#end(idOf(connection.streamId, connection.connectionId), 'gone', undefined);
+    this.#parked.forget(connection);
   }
 
   /** Lets go of what has been quiet too long. */
   advance(nowMs: number): void {
     if (nowMs < this.#advancedToMs) this.#clockSetBack(nowMs);
     this.#advancedToMs = nowMs;
-    for (const connection of this.#byId.values()) {
-      if (connection.lastUsedMs + this.#options.quietMs > nowMs) break;
-      this.#end(connection, 'quiet');
+    for (const [id, connection] of this.#inUse) {
+      if (connection.lastHeardMs + this.#options.quietMs > nowMs) break;
+      this.#park(id, connection, 'quiet');
     }
+    this.#parked.advance(nowMs);
   }
 
-  /** Another stream, perhaps another replica, reports them from now on: they leave at once, so that none counts twice. */
+  /** Another stream, perhaps another replica, tells of them from now on: they leave at once, so that none counts twice. */
   endStream(streamId: number): void {
-    for (const connection of this.#byId.values())
-      if (connection.streamId === streamId) this.#end(connection, 'stream_ended');
+    for (const [id, connection] of this.#inUse)
+      if (connection.streamId === streamId) this.#park(id, connection, 'stream_ended');
   }
 
-  /** All of them, longest unused first. */
+  /** Those in use, longest unheard first. */
   connections(): IterableIterator<UpstreamConnection> {
-    return this.#byId.values();
+    return this.#inUse.values();
   }
 
-  #known(seen: ConnectionSeen): UpstreamConnection | undefined {
-    return this.#byId.get(idOf(seen.streamId, seen.connectionId));
+  /** Those that may still be open, though nothing was heard of them lately. */
+  parked(): Iterable<UpstreamConnection> {
+    return this.#parked.connections();
   }
 
-  #put(connection: UpstreamConnection): UpstreamConnection {
-    const id = idOf(connection.streamId, connection.connectionId);
-    this.#byId.delete(id);
-    this.#byId.set(id, connection);
-    if (this.#byId.size > this.#options.maxConnections) this.#evictOldest();
-    return connection;
+  /** Takes what another run of this process remembered. */
+  restore(connections: readonly Omit<UpstreamConnection, 'serial' | 'streamId' | 'underWay'>[]): void {
+    for (const connection of connections)
+      this.#parked.park({ ...connection, serial: this.#nextSerial(), streamId: noStream, underWay: new Map() });
+  }
+
+  #follow(underWay: Map<string, UnderWay>, use: ConnectionUse, heardMs: number): void {
+    for (const [key, one] of underWay) if (heardMs - one.heardMs > this.#options.quietMs) underWay.delete(key);
+    if (use.ended) underWay.delete(use.key);
+    else if (underWay.size < maxUnderWay || underWay.has(use.key)) underWay.set(use.key, { bytes: use.bytes, heardMs });
+  }
+
+  #put(id: string, connection: Mutable): void {
+    this.#inUse.delete(id);
+    this.#inUse.set(id, connection);
+    if (this.#inUse.size > this.#options.maxConnections) this.#evict();
+  }
+
+  #park(id: string, connection: Mutable, how: ConnectionEnd): void {
+    this.#end(id, how, undefined);
+    this.#parked.park(connection);
   }
 
   /** Else what is held would seem in use until the clock is where it was. */
   #clockSetBack(nowMs: number): void {
-    for (const connection of this.#byId.values()) connection.lastUsedMs = Math.min(connection.lastUsedMs, nowMs);
+    for (const connection of this.#inUse.values()) {
+      connection.lastHeardMs = Math.min(connection.lastHeardMs, nowMs);
+      connection.lastUsedMs = Math.min(connection.lastUsedMs, nowMs);
+    }
+    this.#parked.clockSetBack(nowMs);
   }
 
-  #evictOldest(): void {
-    const oldest = this.#byId.values().next().value;
-    this.#end(oldest, 'evicted');
+  #evict(): void {
+    for (const { streamId, connectionId } of leastWorthy([...this.#inUse.values()], (one) => this.#sink.isPinned(one)))
+      this.#end(idOf(streamId, connectionId), 'evicted', undefined);
   }
 
-  #end(connection: UpstreamConnection | undefined, how: ConnectionEnd): void {
+  #end(id: string, how: ConnectionEnd, by: ClosedBy | undefined): void {
+    const connection = this.#inUse.get(id);
     if (connection === undefined) return;
-    this.#byId.delete(idOf(connection.streamId, connection.connectionId));
-    this.#onEnd(connection, how);
+    this.#inUse.delete(id);
+    this.#sink.ended(connection, how, by);
   }
+
+  #nextSerial(): number {
+    this.#serials += 1;
+    return this.#serials;
+  }
+}
+
+interface Mutable extends UpstreamConnection {
+  underWay: Map<string, UnderWay>;
+}
+
+/** Of a connection that no stream told of yet. */
+const noStream = -1;
+
+/** A request that ends on a connection that is known was not counted by anybody: it was too short for that. */
+function firstBytes(use: ConnectionUse, known: UpstreamConnection | undefined): number {
+  return use.countsFromStart || (use.ended && known !== undefined) ? use.bytes : 0;
 }
 
 function latest(a: number | undefined, b: number | undefined): number | undefined {

@@ -1,9 +1,15 @@
 import { type Profile, profiles, type Reporter } from '../model/reporter.ts';
 
-/** One proxy that reports, as far as it is open now. Times epoch ms, our clock. */
-export interface CoveredReporter {
+/** Who reports, and by which config. */
+export interface Covering {
   reporter: Reporter;
   profile: Profile;
+  /** Of the attached config; from 2 on a request that lives for long is logged while it lives. 1 in profile `tag`. */
+  configVersion: number;
+}
+
+/** One proxy that reports, as far as it is open now. Times epoch ms, our clock. */
+export interface CoveredReporter extends Covering {
   /** Log streams that it holds open now; 0 in profile `tag`, whose streams live as long as a request. */
   streams: number;
   firstSeenMs: number;
@@ -21,13 +27,14 @@ export class Coverage {
   }
 
   /** A reporter was heard. `newStreams`: 1 when it opened a log stream. */
-  heard(reporter: Reporter, profile: Profile, nowMs: number, newStreams = 0): void {
+  heard({ reporter, profile, configVersion }: Covering, nowMs: number, newStreams = 0): void {
     const id = idOf(reporter, profile);
     const known = this.#byId.get(id);
     this.#byId.delete(id);
     this.#byId.set(id, {
       reporter,
       profile,
+      configVersion,
       streams: (known?.streams ?? 0) + newStreams,
       firstSeenMs: known?.firstSeenMs ?? nowMs,
       lastEntryMs: nowMs,
@@ -36,7 +43,7 @@ export class Coverage {
   }
 
   /** One of its log streams ended: that is not a sign of life. */
-  streamEnded(reporter: Reporter, profile: Profile): void {
+  streamEnded({ reporter, profile }: Covering): void {
     const known = this.#byId.get(idOf(reporter, profile));
     if (known !== undefined) known.streams = Math.max(0, known.streams - 1);
   }
@@ -48,18 +55,30 @@ export class Coverage {
     if (leaves !== undefined) this.#byId.delete(leaves);
   }
 
+  /** Whether it has a log stream now. */
+  isConnected(reporter: Reporter): boolean {
+    return profiles.some((profile) => (this.#byId.get(idOf(reporter, profile))?.streams ?? 0) > 0);
+  }
+
   reporters(): readonly CoveredReporter[] {
     return [...this.#byId.values()];
   }
 
-  /** Per profile: who reports now (a stream is open, or, in `tag`, a request within `quietMs`), and the last entry. */
-  summary(nowMs: number, quietMs: number): { profile: Profile; reporters: number; lastEntryMs: number | undefined }[] {
+  /**
+   * Per profile: how many report now (a stream is open, or, in `tag`, a request within `quietMs`), how many are
+   * remembered but do not, and the last entry.
+   */
+  summary(
+    nowMs: number,
+    quietMs: number,
+  ): { profile: Profile; reporters: number; silent: number; lastEntryMs: number | undefined }[] {
     return profiles.map((profile) => {
       const seen = this.reporters().filter((row) => row.profile === profile);
       // Either way: after our clock was set back nobody is heard in the future.
       const lately = (row: CoveredReporter) => Math.abs(nowMs - row.lastEntryMs) < quietMs;
       const active = seen.filter((row) => row.streams > 0 || (profile === 'tag' && lately(row)));
-      return { profile, reporters: active.length, lastEntryMs: seen.at(-1)?.lastEntryMs };
+      const silent = seen.length - active.length;
+      return { profile, reporters: active.length, silent, lastEntryMs: seen.at(-1)?.lastEntryMs };
     });
   }
 }

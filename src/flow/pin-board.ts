@@ -1,5 +1,5 @@
-import type { ConnectionTable, UpstreamConnection } from '../assemble/connection-table.ts';
 import { judgePin } from '../judge/pin.ts';
+import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
 
@@ -10,9 +10,9 @@ export interface BoardRow {
   ageMs: number;
 }
 
-/** Every connection in use, judged against the view of this moment, so that a pin shows without a new request. */
-export function pinBoard(table: ConnectionTable, view: DiscoveryView, nowMs: number): BoardRow[] {
-  return Array.from(table.connections(), (connection) => ({
+/** Connections judged against the view of this moment, so that a pin shows without a new request. */
+export function pinBoard(connections: Iterable<UpstreamConnection>, view: DiscoveryView, nowMs: number): BoardRow[] {
+  return Array.from(connections, (connection) => ({
     connection,
     verdict: judgeConnection(connection, view, nowMs),
     ageMs: Math.max(0, nowMs - connection.openedMs),
@@ -22,7 +22,7 @@ export function pinBoard(table: ConnectionTable, view: DiscoveryView, nowMs: num
 /** One connection, as of now. */
 export function judgeConnection(connection: UpstreamConnection, view: DiscoveryView, nowMs: number): PinVerdict {
   return judgePin({
-    view: view.cluster(connection.cluster),
+    view: view.cluster(connection.cluster, connection.reporter.nodeId),
     endpoint: connection.peer,
     connectionOpenedMs: connection.openedMs,
     requestStartMs: connection.requestStartMs,

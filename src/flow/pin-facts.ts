@@ -56,6 +56,7 @@ export function connectionOf(
     openedMs: opened,
     requestStartMs: layer === 'tcp' ? undefined : startMs + clock.offsetMs,
     lastUsedMs: layer === 'tcp' ? receivedMs : endedMs(use, clock, receivedMs),
+    lastHeardMs: receivedMs,
     clockUncertaintyMs: clock.uncertaintyMs,
   };
 }

@@ -4,21 +4,22 @@ import {
   type ConnectionSeen,
   ConnectionTable,
   type ConnectionTableOptions,
-  type UpstreamConnection,
 } from '../assemble/connection-table.ts';
 import { Joiner, type JoinOptions } from '../assemble/joiner.ts';
-import { isMirror } from '../assemble/mirrors.ts';
 import { tcpConnection } from '../assemble/tcp.ts';
 import { judgeExchange } from '../judge/outcome.ts';
 import { judgePin } from '../judge/pin.ts';
 import type { StatusRule } from '../judge/success.ts';
 import { judgeTcpEnd } from '../judge/tcp.ts';
+import type { ClosedBy } from '../model/closed-by.ts';
+import type { Endpoint } from '../model/endpoint.ts';
 import { type Attempt, type Exchange, judgedAttempt } from '../model/exchange.ts';
 import type { JoinEvent } from '../model/join-event.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import type { TcpConnection } from '../model/tcp-connection.ts';
-import { type AttemptVerdict, hasLeft, type JudgedExchange, type PinVerdict } from '../model/verdict.ts';
+import type { UpstreamConnection } from '../model/upstream-connection.ts';
+import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
 import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
 import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
@@ -34,12 +35,14 @@ export interface RecordedStream {
 export interface RecorderSink {
   exchange(judged: JudgedExchange): void;
   tcpEnd(connection: TcpConnection, verdict: AttemptVerdict): void;
-  connectionEnd(connection: UpstreamConnection, how: ConnectionEnd, last: PinVerdict): void;
+  connectionEnd(connection: UpstreamConnection, how: ConnectionEnd, last: PinVerdict, by: ClosedBy | undefined): void;
   joinEvent(event: JoinEvent): void;
   /** `x-envoy-attempt-count`, Envoy's attribute and the entries disagree; the entries decide. */
   attemptCountMismatch(): void;
-  /** Bytes that went to and from an endpoint that had left. */
-  pinnedBytes(connection: UpstreamConnection, bytes: number): void;
+  /** Something moved on a connection, judged as of its last use. */
+  connectionUse(connection: UpstreamConnection, moved: { requests: number; bytes: number }, pin: PinVerdict): void;
+  /** A request was sent to an endpoint, or a TCP connection was tried. */
+  endpointTried(cluster: string, endpoint: Endpoint): void;
 }
 
 export interface RecorderOptions {
@@ -48,8 +51,10 @@ export interface RecorderOptions {
   /** Which statuses fail on a cluster. */
   rule(cluster: string | undefined): StatusRule;
   view(): DiscoveryView;
-  /** Traffic was seen on this cluster: discovery may begin to look. Cheap and never blocks. */
-  watch(cluster: string): void;
+  /** This node sent traffic to this cluster: discovery may begin to look. Cheap and never blocks. */
+  watch(cluster: string, nodeId: string): void;
+  /** After which a proxy closes a connection that nobody uses; `undefined`: never. */
+  idleTimeoutMs(connection: UpstreamConnection): number | undefined;
   /** The reporter of one entry: a sidecar's inbound and outbound sides differ by cluster. */
   reporterOf(base: Reporter, cluster: string | undefined): Reporter;
   now(): number;
@@ -61,7 +66,7 @@ export class Recorder {
   readonly #sink: RecorderSink;
   readonly #joiner: Joiner;
   readonly #connections: ConnectionTable;
-  readonly #clocks = new Map<number, ClockOffset>();
+  readonly #streams = new Map<number, { clock: ClockOffset; openedMs: number }>();
 
   constructor(options: RecorderOptions, sink: RecorderSink) {
     this.#options = options;
@@ -70,22 +75,25 @@ export class Recorder {
       exchange: (exchange, streamId) => this.#judge(exchange, streamId),
       count: (event) => sink.joinEvent(event),
     });
-    this.#connections = new ConnectionTable(options.connections, (connection, how) =>
-      sink.connectionEnd(connection, how, judgeConnection(connection, options.view(), options.now())),
-    );
+    this.#connections = new ConnectionTable(options.connections, {
+      ended: (connection, how, by) => sink.connectionEnd(connection, how, this.#judgeNow(connection), by),
+      idleTimeoutMs: (connection) => options.idleTimeoutMs(connection),
+      isPinned: (connection) => this.#judgeNow(connection).leftAtMs !== undefined,
+    });
   }
 
   opened(stream: RecordedStream): void {
     // What the linger waits for is exactly an entry that Envoy keeps back.
-    this.#clocks.set(stream.id, new ClockOffset(this.#options.join.lingerMs));
+    const clock = new ClockOffset(this.#options.join.lingerMs);
+    this.#streams.set(stream.id, { clock, openedMs: this.#options.now() });
   }
 
   entries(stream: RecordedStream, entries: readonly LogEntry[], receivedMs: number): void {
-    const clock = this.#clocks.get(stream.id);
+    const clock = this.#streams.get(stream.id)?.clock;
     for (const { startMs, durationMs } of entries)
       if (startMs !== undefined && durationMs !== undefined) clock?.observe(startMs + durationMs, receivedMs);
     for (const entry of entries) {
-      if (entry.cluster !== undefined) this.#options.watch(entry.cluster);
+      if (entry.cluster !== undefined) this.#options.watch(entry.cluster, stream.reporter.nodeId);
       if (entry.layer === 'tcp') this.#tcp(stream, entry, receivedMs);
       else this.#http(stream, entry, receivedMs);
     }
@@ -94,7 +102,7 @@ export class Recorder {
   closed(stream: RecordedStream): void {
     this.#joiner.endStream(stream.id, this.#options.now());
     this.#connections.endStream(stream.id);
-    this.#clocks.delete(stream.id);
+    this.#streams.delete(stream.id);
   }
 
   /** To be called a few times a second. */
@@ -111,11 +119,26 @@ export class Recorder {
 
   /** Every connection in use, judged as of now. */
   board(): BoardRow[] {
-    return pinBoard(this.#connections, this.#options.view(), this.#options.now());
+    return pinBoard(this.#connections.connections(), this.#options.view(), this.#options.now());
+  }
+
+  /** Every connection that may still be open though nothing was heard of it lately, judged as of now. */
+  parked(): BoardRow[] {
+    return pinBoard(this.#connections.parked(), this.#options.view(), this.#options.now());
+  }
+
+  /** Takes over connections that an earlier run of this process held. */
+  restore(connections: Parameters<ConnectionTable['restore']>[0]): void {
+    this.#connections.restore(connections);
+  }
+
+  /** Its proxy says that it is no longer there. */
+  gone(connection: UpstreamConnection): void {
+    this.#connections.gone(connection);
   }
 
   #judge(exchange: Exchange, streamId: number): void {
-    const clock = this.#clocks.get(streamId) ?? unknownClock;
+    const clock = this.#streams.get(streamId)?.clock ?? unknownClock;
     const reporter = this.#options.reporterOf(exchange.reporter, exchange.cluster);
     const attempt = judgedAttempt(exchange);
     const pin = attempt && this.#pin(attempt, exchange, clock);
@@ -128,7 +151,7 @@ export class Recorder {
   #pin(attempt: Attempt, exchange: Exchange, clock: ClockMapping): PinVerdict {
     const cluster = attempt.cluster ?? exchange.cluster;
     return judgePin({
-      view: cluster === undefined ? undefined : this.#options.view().cluster(cluster),
+      view: cluster === undefined ? undefined : this.#options.view().cluster(cluster, exchange.reporter.nodeId),
       endpoint: attempt.peer,
       connectionOpenedMs: openedMs(attempt, clock),
       requestStartMs: exchange.startMs + clock.offsetMs,
@@ -139,39 +162,58 @@ export class Recorder {
 
   #http(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     this.#joiner.add(stream, entry, receivedMs);
-    // Not at the exchange's closing: a linger later the connection may have gone again.
-    if (entry.type !== 'upstream_end' || isMirror(entry, stream.reporter.envoyVersion)) return;
+    const ended = entry.type === 'upstream_end';
+    if (!ended && entry.type !== 'upstream_periodic') return;
+    if (ended) this.#tried(entry);
+    // Not at the exchange's closing: a linger later the connection may have gone again. A mirror's counts too: what it
+    // is sent to must not be shut down unseen.
     const seen = this.#connection(stream, entry, receivedMs);
     if (seen === undefined) return;
-    const bytes = entry.bytesSent + entry.bytesReceived;
-    this.#pinned(this.#connections.request(seen, bytes), bytes);
-    if (entry.flags.includes('UC')) this.#connections.closed(stream.id, seen.connectionId);
+    const beganOnThisStream = (entry.startMs ?? 0) >= (this.#streams.get(stream.id)?.openedMs ?? 0);
+    this.#heard(seen, entry, { ended, countsFromStart: ended || beganOnThisStream });
+    if (ended && entry.flags.includes('UC')) this.#connections.closed(stream.id, seen.connectionId, undefined);
   }
 
   #tcp(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     const connection = tcpConnection(stream, entry, this.#options.reporterOf(stream.reporter, entry.cluster));
-    if (connection?.phase === 'ended') this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
+    const ended = connection?.phase === 'ended';
+    if (connection !== undefined && ended) this.#sink.tcpEnd(connection, judgeTcpEnd(connection));
     const seen = this.#connection(stream, entry, receivedMs);
-    if (seen === undefined) return;
-    const bytes = entry.bytesSent + entry.bytesReceived;
+    if (seen === undefined) {
+      if (ended) this.#tried(entry);
+      return;
+    }
     // What flowed before the first entry that we saw is nobody's: it may have flowed before the endpoint left.
-    const before = this.#connections.knownBytes(seen) ?? bytes;
-    this.#pinned(this.#connections.bytesSoFar(seen, bytes), bytes - before);
-    if (connection?.phase === 'ended') this.#connections.closed(stream.id, seen.connectionId);
+    if (this.#heard(seen, entry, { ended: false, countsFromStart: false })) this.#tried(entry);
+    if (ended) this.#connections.closed(stream.id, seen.connectionId, undefined);
+  }
+
+  /** Whether the connection was not known before. */
+  #heard(seen: ConnectionSeen, entry: LogEntry, how: { ended: boolean; countsFromStart: boolean }): boolean {
+    const bytes = entry.bytesSent + entry.bytesReceived;
+    const { connection, newBytes, isNew } = this.#connections.heard(seen, { key: entry.key ?? '', bytes, ...how });
+    const moved = { requests: how.ended ? 1 : 0, bytes: newBytes };
+    if (moved.requests + moved.bytes > 0) {
+      const verdict = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);
+      this.#sink.connectionUse(connection, moved, verdict);
+    }
+    return isNew;
+  }
+
+  #tried({ cluster, upstream }: LogEntry): void {
+    if (cluster !== undefined && upstream !== undefined) this.#sink.endpointTried(cluster, upstream);
   }
 
   #connection(stream: RecordedStream, entry: LogEntry, receivedMs: number): ConnectionSeen | undefined {
     return connectionOf(entry, {
       streamId: stream.id,
       reporter: this.#options.reporterOf(stream.reporter, entry.cluster),
-      clock: this.#clocks.get(stream.id) ?? unknownClock,
+      clock: this.#streams.get(stream.id)?.clock ?? unknownClock,
       receivedMs,
     });
   }
 
-  /** Bytes that moved by the time of the connection's last use. */
-  #pinned(connection: UpstreamConnection, bytes: number): void {
-    const { pin } = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);
-    if (hasLeft(pin)) this.#sink.pinnedBytes(connection, bytes);
+  #judgeNow(connection: UpstreamConnection): PinVerdict {
+    return judgeConnection(connection, this.#options.view(), this.#options.now());
   }
 }

@@ -28,6 +28,7 @@ export interface TaggerOptions extends TraceContextOptions {
   /** Times as Envoy said them; `undefined`: it did not. */
   pinOf(facts: {
     cluster: string;
+    nodeId: string;
     endpoint: Endpoint;
     connectionAgeMs: number | undefined;
     requestStartMs: number | undefined;
@@ -66,7 +67,8 @@ export function createTagger(options: TaggerOptions): Tagger {
     responseHeaders(facts) {
       const { cluster, upstream: endpoint, connectionAgeMs, requestStartMs } = facts;
       const known = cluster !== undefined && endpoint !== undefined;
-      const pin = known ? options.pinOf({ cluster, endpoint, connectionAgeMs, requestStartMs }) : noEndpoint;
+      const { nodeId } = facts.reporter;
+      const pin = known ? options.pinOf({ cluster, nodeId, endpoint, connectionAgeMs, requestStartMs }) : noEndpoint;
       const tags = tagsOf(facts, pin);
       options.tagged(facts, tags, pin);
       const metadata = metadataOf(tags);

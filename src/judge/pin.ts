@@ -20,16 +20,44 @@ export interface PinFacts {
 
 /** The pin of a request or connection. Total: whatever the facts, there is a verdict. The order is design.md's table. */
 export function judgePin(facts: PinFacts): PinVerdict {
-  const { view, endpoint } = facts;
-  if (view === undefined) return unknown(undefined, 'no_source');
+  const { view, endpoint, nowMs } = facts;
+  const place = locate(view, endpoint, nowMs);
+  switch (place.state) {
+    case 'unknown':
+      return unknown(view, place.reason);
+    case 'listed':
+      return verdict(place.view, 'current', undefined);
+    case 'left':
+      return judgeLeft(facts, place.view, place.leftAtMs);
+    case 'unlisted':
+      return judgeNeverListed(facts, place.view, place.view.firstAnswerMs ?? nowMs);
+  }
+}
+
+/** Where an endpoint stands in a view. */
+export type Place =
+  | { state: 'unknown'; reason: PinUnknownReason }
+  | { state: 'listed'; view: ClusterView; sinceMs: number }
+  | { state: 'left'; view: ClusterView; leftAtMs: number }
+  | { state: 'unlisted'; view: ClusterView };
+
+/** Whether an endpoint is listed, left, or was never listed, as of a moment; or why that is not known. */
+export function locate(view: ClusterView | undefined, endpoint: Pick<Endpoint, 'ip' | 'port'>, nowMs: number): Place {
+  if (view === undefined) return { state: 'unknown', reason: 'no_source' };
   const keys = keysOf(endpoint);
-  if (keys.length === 0) return unknown(view, 'no_address');
-  if (!view.sameAsProxy) return unknown(view, 'other_resolver');
-  if (view.firstAnswerMs === undefined || view.lastAnswerMs === undefined) return unknown(view, 'no_answer_yet');
-  if (facts.nowMs - view.lastAnswerMs > view.staleAfterMs) return unknown(view, 'source_stale');
-  if (keys.some((key) => view.listed.has(key))) return verdict(view, 'current', undefined);
+  const reason = keys.length === 0 ? 'no_address' : blindness(view, nowMs);
+  if (reason !== undefined) return { state: 'unknown', reason };
+  const sinceMs = latest(keys.map((key) => view.listed.get(key)));
+  if (sinceMs !== undefined) return { state: 'listed', view, sinceMs };
   const leftAtMs = latest(keys.map((key) => view.left.get(key)));
-  return leftAtMs === undefined ? judgeNeverListed(facts, view, view.firstAnswerMs) : judgeLeft(facts, view, leftAtMs);
+  return leftAtMs === undefined ? { state: 'unlisted', view } : { state: 'left', view, leftAtMs };
+}
+
+/** Why a view can judge nothing; `undefined`: it can. */
+function blindness(view: ClusterView, nowMs: number): PinUnknownReason | undefined {
+  if (!view.sameAsProxy) return 'other_resolver';
+  if (view.firstAnswerMs === undefined || view.lastAnswerMs === undefined) return 'no_answer_yet';
+  return nowMs - view.lastAnswerMs > view.staleAfterMs ? 'source_stale' : undefined;
 }
 
 function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: number): PinVerdict {
@@ -54,7 +82,7 @@ function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVer
 }
 
 /** How a source may spell the endpoint; none for a pipe. Of an Envoy-internal address the inner one counts. */
-function keysOf({ ip, port }: Endpoint): string[] {
+function keysOf({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string[] {
   if (ip === undefined) return [];
   return port === undefined ? [ip] : [ipWithPort(ip, port), ip];
 }

@@ -56,6 +56,8 @@ export interface DrainReporter {
   requests: number;
   bytes: number;
   lastUsedMs: number;
+  /** Its own curve may be coarser. */
+  bucketMs: number;
   points: readonly DrainPoint[];
 }
 

@@ -1,4 +1,5 @@
 import type { Exchange, IncompleteReason } from './exchange.ts';
+import type { SourceKind } from './view.ts';
 
 export const outcomes = ['ok', 'masked', 'exhausted', 'failed', 'aborted', 'local', 'unknown'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -94,7 +95,7 @@ export interface PinVerdict {
   reason: PinUnknownReason | undefined;
   /** When the endpoint left, epoch ms, our clock; only with `draining`, `stale`, `stale_view`. */
   leftAtMs: number | undefined;
-  source: string | undefined;
+  source: SourceKind | undefined;
 }
 
 export interface JudgedExchange {

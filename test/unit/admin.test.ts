@@ -15,6 +15,7 @@ function sourcesWith(overrides: Partial<AdminSources> = {}): AdminSources {
     metrics: () => ({ body: ['# HELP a b\n', 'a 1\n'], contentType: 'text/plain; version=0.0.4; charset=utf-8' }),
     exchanges: (query) => [query],
     pins: () => ['pins'],
+    endpoints: (query) => [query],
     clusters: () => ['clusters'],
     reporters: () => ['reporters'],
     ...overrides,
@@ -80,6 +81,25 @@ describe('the HTTP port', () => {
     expect(asked.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
+  it.each([
+    ['', '{}'],
+    ['?endpoint=127.0.0.11', '{"endpoint":{"ip":"127.0.0.11"}}'],
+    ['?endpoint=127.0.0.11:80&cluster=a%7Cb', '{"cluster":"a|b","endpoint":{"ip":"127.0.0.11","port":80}}'],
+    ['?endpoint=[0:0::1]:80', '{"endpoint":{"ip":"::1","port":80}}'],
+    ['?host=Pay.example.com', '{"host":"pay.example.com"}'],
+  ])('asks for endpoints by what the query %s says', async (query, asked) => {
+    expect((await answer(await started(), `/api/v1/endpoints${query}`)).body).toBe(`[${asked}]\n`);
+  });
+
+  it.each(['pay.example.com', '', '127.0.0.1:', '127.0.0.1:99999', '1.2.3'])(
+    'refuses endpoint=%s, which is none',
+    async (text) => {
+      const refused = await answer(await started(), `/api/v1/endpoints?endpoint=${text}`);
+      expect(refused.status).toBe(400);
+      expect(JSON.parse(refused.body)).toMatchObject({ error: 'bad_query' });
+    },
+  );
+
   it.each(['outcome=good', 'outcome=', 'limit=0', 'limit=501', 'limit=1e2', 'limit=-1', 'limit='])(
     'refuses the query %s and says what is allowed',
     async (query) => {
@@ -96,7 +116,7 @@ describe('the HTTP port', () => {
       {
         error: 'not_found',
         message:
-          'There is: /healthz, /readyz, /metrics, /api/v1/exchanges, /api/v1/pins, /api/v1/clusters, /api/v1/reporters',
+          'There is: /healthz, /readyz, /metrics, /api/v1/exchanges, /api/v1/pins, /api/v1/endpoints, /api/v1/clusters, /api/v1/reporters',
       },
     ]);
   });

@@ -35,7 +35,8 @@ function setUp(startMs: number) {
   const exchanges: JudgedExchange[] = [];
   const tcp: AttemptVerdict[] = [];
   const ends: { how: ConnectionEnd; connectionId: string; last: PinVerdict }[] = [];
-  const pinned: number[] = [];
+  const pinned: { requests: number; bytes: number }[] = [];
+  const tried: string[] = [];
   const watched = new Set<string>();
   let mismatches = 0;
   const recorder = new Recorder(
@@ -49,7 +50,8 @@ function setUp(startMs: number) {
         proxy: () => undefined,
         proxies: () => [],
       }),
-      watch: (cluster) => watched.add(cluster),
+      watch: (cluster, nodeId) => watched.add(`${cluster} of ${nodeId}`),
+      idleTimeoutMs: () => hour,
       reporterOf: (base) => base,
       now: () => at.ms,
     },
@@ -61,7 +63,8 @@ function setUp(startMs: number) {
       attemptCountMismatch: () => {
         mismatches += 1;
       },
-      pinnedBytes: (_, bytes) => pinned.push(bytes),
+      connectionUse: (_, moved, { leftAtMs: left }) => left !== undefined && pinned.push(moved),
+      endpointTried: (cluster, { text }) => tried.push(`${cluster} ${text}`),
     },
   );
   recorder.opened(stream);
@@ -71,7 +74,10 @@ function setUp(startMs: number) {
   };
   const hear = (entries: LogEntry[], on = stream) => recorder.entries(on, entries, at.ms);
   const pins = () => exchanges.map(({ verdict }) => verdict.pin?.pin);
-  const board = () => recorder.board().map(({ connection, verdict }) => `${connection.connectionId} ${verdict.pin}`);
+  const rows = (all: ReturnType<Recorder['board']>) =>
+    all.map(({ connection, verdict }) => `${connection.connectionId} ${verdict.pin}`);
+  const board = () => rows(recorder.board());
+  const parked = () => rows(recorder.parked());
   return {
     recorder,
     at,
@@ -79,12 +85,14 @@ function setUp(startMs: number) {
     tcp,
     ends,
     pinned,
+    tried,
     watched,
     mismatches: () => mismatches,
     later,
     hear,
     pins,
     board,
+    parked,
   };
 }
 
@@ -145,7 +153,7 @@ describe('requests', () => {
     expect(exchanges).toMatchObject([
       { exchange: { key: 'k1', profile: 'full' }, verdict: { outcome: 'ok', pin: { pin: 'current', source: 'dns' } } },
     ]);
-    expect([...watched]).toEqual(['app']);
+    expect([...watched]).toEqual(['app of shop-1.default']);
   });
 
   it('whose attempts Envoy counted otherwise are counted, and the entries decide', () => {
@@ -241,11 +249,35 @@ describe('connections', () => {
     expect(exchanges).toEqual([]);
   });
 
-  it('of mirrored requests are no clients of anybody', () => {
+  it('of mirrored requests show too: what they are sent to is still in use', () => {
     const { hear, board } = setUp(leftAtMs + minute);
     const [tried] = request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute });
     hear([{ ...tried, downstreamRemote: undefined } as LogEntry]);
-    expect(board()).toEqual([]);
+    expect(board()).toEqual(['7 stale']);
+  });
+
+  it('of a request that lives show before it ends: draining, however long it takes, and stale with the next request', () => {
+    const { hear, later, at, board, pinned, exchanges } = setUp(leftAtMs - 2000);
+    const startMs = leftAtMs - 5000;
+    const periodic = (bytes: number) => {
+      const [long] = request({ startMs, durationMs: at.ms - startMs, ageMs: minute, bytes });
+      hear([{ ...long, type: 'upstream_periodic' } as LogEntry]);
+    };
+    periodic(10);
+    expect(board()).toEqual(['7 current']);
+    later(5000);
+    periodic(30);
+    expect(board()).toEqual(['7 draining']);
+    later(minute - 1);
+    periodic(35);
+    expect(board()).toEqual(['7 draining']);
+    expect(pinned).toEqual([
+      { requests: 0, bytes: 20 },
+      { requests: 0, bytes: 5 },
+    ]);
+    expect(exchanges).toEqual([]);
+    hear(request({ key: 'k2', startMs: at.ms - 20, ageMs: 2 * minute }));
+    expect(board()).toEqual(['7 stale']);
   });
 
   it('show their pin without a new request once the grace of a TCP connection is over', () => {
@@ -273,7 +305,7 @@ describe('connections', () => {
   });
 
   it('leave at once with their stream, and an exchange that it left open does not bring one back', () => {
-    const { recorder, hear, later, exchanges, board } = setUp(leftAtMs + minute);
+    const { recorder, hear, later, exchanges, board, parked } = setUp(leftAtMs + minute);
     const [tried] = request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute });
     hear(request({ key: 'k0', startMs: leftAtMs + minute - 30, ageMs: 2 * minute - 10 }));
     hear([tried as LogEntry]);
@@ -284,6 +316,7 @@ describe('connections', () => {
     later(minute);
     expect(exchanges.map(({ verdict }) => verdict.outcome)).toEqual(['ok', 'unknown']);
     expect(board()).toEqual([]);
+    expect(parked()).toEqual(['7 stale']);
   });
 
   it('of a stream that is gone are judged without its clock: never stale by guess', () => {
@@ -314,7 +347,7 @@ describe('bytes to an endpoint that left', () => {
     later(2500);
     hear(request({ key: 'after', startMs: at.ms - 20, ageMs: minute, bytes: 7 }));
     later(2500);
-    expect(pinned).toEqual([7]);
+    expect(pinned).toEqual([{ requests: 1, bytes: 7 }]);
   });
 
   it('are, over TCP, what flowed since we first saw the connection', () => {
@@ -325,7 +358,7 @@ describe('bytes to an endpoint that left', () => {
     hear([tcpEntry({ type: 'tcp_periodic', startMs, durationMs: at.ms - startMs, bytes: 1250 })]);
     later(1000);
     hear([tcpEntry({ type: 'tcp_connection_end', startMs, durationMs: at.ms - startMs, bytes: 1300 })]);
-    expect(pinned.reduce((sum, bytes) => sum + bytes, 0)).toBe(300);
+    expect(pinned.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(300);
   });
 });
 
@@ -335,4 +368,17 @@ it('a flush gives out all that is open', () => {
   hear(request({ key: 'half', startMs: leftAtMs - 20, ageMs: 10 }).slice(0, 1));
   recorder.flush();
   expect(exchanges.map(({ verdict }) => verdict.unknownReason)).toEqual([undefined, 'end_not_seen']);
+});
+
+describe('tries of an endpoint', () => {
+  it('are every attempt, a refused one too, and of TCP every connection once', () => {
+    const { hear, tried } = setUp(leftAtMs + minute);
+    const [refused] = request({ startMs: leftAtMs, ageMs: 0, ip: '127.0.0.13' });
+    hear([{ ...refused, tags: { ...refused?.tags, connectionId: undefined } } as LogEntry]);
+    const startMs = leftAtMs + 1000;
+    hear([tcpEntry({ type: 'tcp_upstream_connected', startMs, durationMs: 0 })]);
+    hear([tcpEntry({ type: 'tcp_periodic', startMs, durationMs: 1000 })]);
+    hear([tcpEntry({ type: 'tcp_connection_end', startMs, durationMs: 2000 })]);
+    expect(tried).toEqual(['app 127.0.0.13:8080', 'app 127.0.0.11:8080']);
+  });
 });

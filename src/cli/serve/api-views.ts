@@ -1,7 +1,7 @@
-import type { UpstreamConnection } from '../../assemble/connection-table.ts';
 import type { CoveredReporter } from '../../flow/coverage.ts';
 import type { BoardRow } from '../../flow/pin-board.ts';
-import type { ClearedPin } from '../../flow/pin-history.ts';
+import type { ClearedPin } from '../../model/pin-life.ts';
+import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import type { PinVerdict } from '../../model/verdict.ts';
 import type { ClusterView } from '../../model/view.ts';
 
@@ -23,7 +23,13 @@ export function pinsView(board: readonly BoardRow[], cleared: readonly ClearedPi
     cleared: cleared
       .toReversed()
       .slice(0, longest)
-      .map(({ connection, verdict, clearedMs, how }) => ({ ...connectionView(connection, verdict), clearedMs, how })),
+      .map(({ connection, pin, leftAtMs, source, sinceMs, clearedMs, how, by }) => ({
+        ...connectionView(connection, { pin, reason: undefined, leftAtMs, source }),
+        sinceMs,
+        clearedMs,
+        how,
+        by,
+      })),
   };
 }
 

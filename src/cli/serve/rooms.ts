@@ -5,13 +5,13 @@ import { Discovery } from '../../discovery/discovery.ts';
 import type { Emit } from '../../emit/create-emit.ts';
 import type { PinnedConnection } from '../../emit/metrics/gauges.ts';
 import type { Coverage } from '../../flow/coverage.ts';
-import type { PinHistory } from '../../flow/pin-history.ts';
 import { Recorder } from '../../flow/recorder.ts';
 import { judgeTagged } from '../../flow/tag-pin.ts';
 import type { LogSink } from '../../ingress/log-stream.ts';
 import { createIngress, type Ingress } from '../../ingress/server.ts';
 import { createTagger, type Tagger } from '../../ingress/tagger.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { type Books, idleTimeoutOf, rememberedMs } from './books.ts';
 import { ingressCounters } from './counters.ts';
 
 /** What every room may be built from. */
@@ -45,16 +45,22 @@ export function buildDiscovery({ config, rules, logger, now }: Ground): Discover
 }
 
 export function buildRecorder(
-  { config, rules, logger, now }: Ground,
-  { discovery, emit, history }: { discovery: Discovery; emit: Emit; history: PinHistory },
+  { config, rules, now }: Ground,
+  { discovery, emit, books, coverage }: { discovery: Discovery; emit: Emit; books: Books; coverage: Coverage },
 ): Recorder {
+  const { activity, curves, lives } = books;
   return new Recorder(
     {
       join: { ...config.join, maxAttempts: config.join.maxAttemptsPerExchange },
       connections: config.pins,
       rule: (cluster) => rules(cluster ?? '').success,
       view: () => discovery.snapshot(),
-      watch: (cluster) => discovery.watch(cluster),
+      watch: (cluster, nodeId) => discovery.watch(cluster, nodeId),
+      idleTimeoutMs: (connection) =>
+        rememberedMs(
+          idleTimeoutOf(connection, { rules, view: discovery.snapshot() }),
+          coverage.isConnected(connection.reporter),
+        ),
       reporterOf,
       now,
     },
@@ -63,24 +69,17 @@ export function buildRecorder(
       tcpEnd: (connection, verdict) => emit.tcpEnd(connection, verdict),
       joinEvent: (event) => emit.self.joinEvent(event),
       attemptCountMismatch: () => emit.self.attemptCountMismatch(),
-      pinnedBytes: ({ reporter, cluster, peer }, bytes) =>
-        emit.pinBytes({ reporter, cluster, endpoint: peer.text, bytes }),
-      connectionEnd(connection, how, verdict) {
+      endpointTried: (cluster, endpoint) => activity.used(cluster, endpoint, now()),
+      connectionUse(connection, moved, { leftAtMs }) {
+        const { reporter, cluster, peer, lastUsedMs } = connection;
+        activity.moved(cluster, peer, lastUsedMs);
+        if (leftAtMs === undefined) return;
+        curves.add({ connection, leftAtMs, atMs: lastUsedMs, ...moved });
+        emit.pinUse({ reporter, cluster, endpoint: peer.text, ...moved });
+      },
+      connectionEnd(connection, how, last, by) {
         if (how === 'evicted') emit.self.refused('connections');
-        const cleared = history.ended(connection, how, verdict, now());
-        if (cleared === undefined) return;
-        const { cluster, peer, layer, connectionId, lastUsedMs } = connection;
-        const { pin, leftAtMs } = verdict;
-        logger.info('pin.cleared', {
-          pin,
-          cluster,
-          endpoint: peer.text,
-          layer,
-          connectionId,
-          leftAtMs,
-          lastUsedMs,
-          how,
-        });
+        lives.ended(connection, how, last, by, now());
       },
     },
   );
@@ -106,15 +105,15 @@ export function buildIngress(
 function logSink({ recorder, coverage }: { recorder: Recorder; coverage: Coverage }, now: () => number): LogSink {
   return {
     opened(stream) {
-      coverage.heard(stream.reporter, stream.profile, now(), 1);
+      coverage.heard(stream, now(), 1);
       recorder.opened(stream);
     },
     entries(stream, entries, receivedMs) {
-      coverage.heard(stream.reporter, stream.profile, receivedMs);
+      coverage.heard(stream, receivedMs);
       recorder.entries(stream, entries, receivedMs);
     },
     closed(stream) {
-      coverage.streamEnded(stream.reporter, stream.profile);
+      coverage.streamEnded(stream);
       recorder.closed(stream);
     },
   };
@@ -129,13 +128,13 @@ function buildTagger(
     debugSecret: config.tagging.debugSecret,
     random,
     injectRootSampled: () => random() < config.traces.rootSampleRatio,
-    pinOf({ cluster, ...connection }) {
-      discovery.watch(cluster);
-      return judgeTagged(connection, discovery.snapshot().cluster(cluster), now());
+    pinOf({ cluster, nodeId, ...connection }) {
+      discovery.watch(cluster, nodeId);
+      return judgeTagged(connection, discovery.snapshot().cluster(cluster, nodeId), now());
     },
     tagged(facts, tags, pin) {
       if (facts.profile !== 'tag') return;
-      coverage.heard(facts.reporter, 'tag', now());
+      coverage.heard({ reporter: facts.reporter, profile: 'tag', configVersion: 1 }, now());
       emit.tagged({ facts, tags, pin });
     },
   });

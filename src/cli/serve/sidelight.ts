@@ -5,12 +5,12 @@ import type { Config } from '../../config/schema.ts';
 import type { Discovery } from '../../discovery/discovery.ts';
 import { createEmit, type Emit } from '../../emit/create-emit.ts';
 import { Coverage } from '../../flow/coverage.ts';
-import { PinHistory } from '../../flow/pin-history.ts';
 import type { Recorder } from '../../flow/recorder.ts';
 import type { Ingress } from '../../ingress/server.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { clustersView, pinsView, reportersView } from './api-views.ts';
+import { auditPins, type Books, openBooks, reportEndpoints, windowMs } from './books.ts';
 import { LagMeter } from './lag-meter.ts';
 import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
 
@@ -42,18 +42,20 @@ export interface Sidelight {
 const beatMs = 250;
 /** A proxy that only tags no longer counts as reporting after so long without a request, ms. */
 const reporterQuietMs = 60_000;
-/** Pins that cleared, kept for the API. */
-const clearedPins = 500;
+/** How often pins are judged although no entry tells of them, ms. */
+const auditMs = 1000;
+/** Rows of one answer about endpoints. */
+const maxEndpointRows = 1000;
 
 interface Rooms {
   discovery: Discovery;
   emit: Emit;
   recorder: Recorder;
   coverage: Coverage;
-  history: PinHistory;
+  books: Books;
   ingress: Ingress;
   lag: LagMeter;
-  beat: NodeJS.Timeout;
+  beats: readonly NodeJS.Timeout[];
 }
 
 /** Builds every room, joins them, and listens. Rejects with `listen_failed`. */
@@ -89,7 +91,6 @@ function buildRooms(options: SidelightOptions): Rooms {
   const lag = new LagMeter();
   const discovery = buildDiscovery(ground);
   const coverage = new Coverage(config.limits.reporters);
-  const history = new PinHistory(clearedPins);
   const emit = createEmit({
     limits: config.limits,
     resource: { version: options.version, instanceId: randomUUID() },
@@ -111,17 +112,23 @@ function buildRooms(options: SidelightOptions): Rooms {
     onExportFailure: (failure) => logger.warn('otlp.export_failed', { ...failure }),
   });
   for (const problem of emit.problems) logger.warn('environment.ignored', { ...problem });
-  const recorder = buildRecorder(ground, { discovery, emit, history });
+  const books = openBooks(ground, emit);
+  const recorder = buildRecorder(ground, { discovery, emit, books, coverage });
   const ingress = buildIngress(ground, { discovery, emit, recorder, coverage });
-  const beat = setInterval(() => recorder.advance(), beatMs);
-  return { discovery, emit, recorder, coverage, history, ingress, lag, beat };
+  const beats = [
+    setInterval(() => recorder.advance(), beatMs),
+    setInterval(() => auditPins(books, recorder, now()), auditMs),
+  ];
+  return { discovery, emit, recorder, coverage, books, ingress, lag, beats };
 }
 
 async function openAdmin(
   { config, logger, now }: SidelightOptions,
-  { discovery, emit, recorder, coverage, history }: Rooms,
+  { discovery, emit, recorder, coverage, books }: Rooms,
   state: { serving: boolean },
 ): Promise<Admin> {
+  const rules = createClusterRules(config);
+  const startedMs = now();
   const { host, port } = parseHostPort(config.listen.http) ?? { host: '127.0.0.1', port: 0 };
   return startAdmin({
     host,
@@ -130,7 +137,18 @@ async function openAdmin(
       ready: () => ({ ready: state.serving, reasons: state.serving ? [] : ['not serving: starting or shutting down'] }),
       metrics: () => emit.scrape(),
       exchanges: (query) => ({ nowMs: now(), exchanges: emit.recent(query) }),
-      pins: () => pinsView(recorder.board(), history.cleared(), now()),
+      pins: () => pinsView(recorder.board(), books.lives.cleared(), now()),
+      endpoints(query) {
+        const from = { recorder, view: discovery.snapshot(), coverage, rules, nowMs: now() };
+        const endpoints = reportEndpoints(books, from, query);
+        return {
+          nowMs: from.nowMs,
+          startedMs,
+          windowMs,
+          truncated: endpoints.length > maxEndpointRows,
+          endpoints: endpoints.slice(0, maxEndpointRows),
+        };
+      },
       clusters: () => clustersView(discovery.snapshot().clusters(), now()),
       reporters: () => reportersView(coverage.reporters(), now()),
     },
@@ -139,9 +157,9 @@ async function openAdmin(
 }
 
 async function stop(rooms: Rooms, admin: Admin | undefined, withinMs: number): Promise<void> {
-  const { ingress, recorder, discovery, emit, lag, beat } = rooms;
+  const { ingress, recorder, discovery, emit, lag, beats } = rooms;
   await ingress.drain(withinMs / 2);
-  clearInterval(beat);
+  for (const beat of beats) clearInterval(beat);
   recorder.flush();
   discovery.stop();
   await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
