@@ -137,9 +137,14 @@ export class ConnectionTable {
   }
 
   /** Takes what another run of this process remembered. */
-  restore(connections: readonly Omit<UpstreamConnection, 'serial' | 'streamId' | 'underWay'>[]): void {
-    for (const connection of connections)
-      this.#parked.park({ ...connection, serial: this.#nextSerial(), streamId: noStream, underWay: new Map() });
+  restore(connections: readonly Omit<UpstreamConnection, 'serial' | 'streamId'>[]): void {
+    for (const { underWay, ...connection } of connections)
+      this.#parked.park({
+        ...connection,
+        serial: this.#nextSerial(),
+        streamId: noStream,
+        underWay: new Map(underWay),
+      });
   }
 
   #follow(underWay: Map<string, UnderWay>, use: ConnectionUse, heardMs: number): void {

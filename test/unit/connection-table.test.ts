@@ -230,7 +230,7 @@ describe('one that may still be open', () => {
 
   it('is bounded too, and one that was restored counts', () => {
     const { table, parked, request } = setUp({ maxConnections: 2, pinned: ['7'] });
-    const { underWay: _, serial: __, streamId: ___, ...one } = request().connection;
+    const { serial: _, streamId: __, ...one } = request().connection;
     table.endStream(1);
     table.restore([
       { ...one, connectionId: '8', openedMs: 700 },
