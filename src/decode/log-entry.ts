@@ -1,5 +1,6 @@
 import type { EntryType, LogEntry } from '../model/log-entry.ts';
 import { endpointOfAddress } from './address.ts';
+import { connectionEnd } from './connection-end.ts';
 import { entryTags } from './entry-tags.ts';
 import { flagsOfMessage } from './flags.ts';
 import { idText, labelText } from './text.ts';
@@ -75,6 +76,8 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
   const text = (value: string | undefined): string | undefined => labelText(value, maxTextBytes);
   const downstream = common.downstreamRemoteAddress ?? common.downstreamDirectRemoteAddress;
   const type = typeOfNumber[common.accessLogType ?? 0] ?? 'not_set';
+  const flags = flagsOfMessage(common.responseFlags);
+  const tags = entryTags(common);
   return {
     type,
     startMs: wireMs(common.startTime),
@@ -86,10 +89,11 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
     route: text(common.routeName),
     upstream: endpointOfAddress(common.upstreamRemoteAddress),
     downstreamRemote: endpointOfAddress(downstream),
-    flags: flagsOfMessage(common.responseFlags),
+    flags,
     transportFailure: text(common.upstreamTransportFailureReason),
     attemptCount: attemptCount(type, common.upstreamRequestAttemptCount ?? 0),
-    tags: entryTags(common),
+    ...connectionEnd(type, flags, tags.connectionId, common),
+    tags,
   };
 }
 

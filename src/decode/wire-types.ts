@@ -37,7 +37,9 @@ export interface WireCommon {
   downstreamRemoteAddress?: WireAddress;
   startTime?: WireTime;
   timeToFirstUpstreamTxByte?: WireTime;
+  timeToLastUpstreamTxByte?: WireTime;
   timeToFirstUpstreamRxByte?: WireTime;
+  timeToLastUpstreamRxByte?: WireTime;
   upstreamRemoteAddress?: WireAddress;
   upstreamCluster?: string;
   responseFlags?: Record<string, boolean | object>;

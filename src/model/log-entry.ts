@@ -1,3 +1,4 @@
+import type { ClosedBy } from './closed-by.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ResponseFlag } from './response-flag.ts';
 
@@ -40,6 +41,13 @@ export interface LogEntry {
   code: number | undefined;
   codeDetails: string | undefined;
   transportFailure: string | undefined;
+  /**
+   * The upstream connection that the entry names was closed with it. False is no promise that it stays open: Envoy
+   * says nothing when it closes an idle one.
+   */
+  closesConnection: boolean;
+  /** Of a closed one; absent where Envoy does not say, as at the orderly end of a TCP connection. */
+  closedBy: ClosedBy | undefined;
   /** Envoy's own count on the downstream entry; absent on upstream entries (Envoy writes 0). */
   attemptCount: number | undefined;
   bytesSent: number;

@@ -135,6 +135,8 @@ describe.each(withLog)('the logs of envoy/%s.yaml', (name) => {
       { tag: 'content_type', value: '%REQ(content-type)%' },
       { tag: 'attempt_count', value: '%REQ(x-envoy-attempt-count)%' },
       { tag: 'duration_ms', value: '%DURATION%' },
+      { tag: 'upstream_protocol', value: '%UPSTREAM_PROTOCOL%' },
+      { tag: 'response_connection', value: '%RESP(connection)%' },
     ]);
   });
 });

@@ -26,6 +26,8 @@ const blank: LogEntry = {
   code: 200,
   codeDetails: undefined,
   transportFailure: undefined,
+  closesConnection: false,
+  closedBy: undefined,
   attemptCount: undefined,
   bytesSent: 0,
   bytesReceived: 0,

@@ -30,6 +30,8 @@ test('an empty entry is an entry about which nothing is known', () => {
     code: undefined,
     codeDetails: undefined,
     transportFailure: undefined,
+    closesConnection: false,
+    closedBy: undefined,
     attemptCount: undefined,
     bytesSent: 0,
     bytesReceived: 0,
