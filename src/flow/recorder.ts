@@ -41,6 +41,8 @@ export interface RecorderSink {
   attemptCountMismatch(): void;
   /** Something moved on a connection, judged as of its last use. */
   connectionUse(connection: UpstreamConnection, moved: { requests: number; bytes: number }, pin: PinVerdict): void;
+  /** A connection was heard of for the first time. */
+  connectionOpened(connection: UpstreamConnection): void;
   /** A request was sent to an endpoint, or a TCP connection was tried. */
   endpointTried(cluster: string, endpoint: Endpoint): void;
 }
@@ -117,6 +119,11 @@ export class Recorder {
     this.#joiner.flush();
   }
 
+  /** Every connection in use. */
+  connections(): Iterable<UpstreamConnection> {
+    return this.#connections.connections();
+  }
+
   /** Every connection in use, judged as of now. */
   board(): BoardRow[] {
     return pinBoard(this.#connections.connections(), this.#options.view(), this.#options.now());
@@ -171,7 +178,7 @@ export class Recorder {
     if (seen === undefined) return;
     const beganOnThisStream = (entry.startMs ?? 0) >= (this.#streams.get(stream.id)?.openedMs ?? 0);
     this.#heard(seen, entry, { ended, countsFromStart: ended || beganOnThisStream });
-    if (ended && entry.flags.includes('UC')) this.#connections.closed(stream.id, seen.connectionId, undefined);
+    if (entry.closesConnection) this.#connections.closed(stream.id, seen.connectionId, entry.closedBy);
   }
 
   #tcp(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
@@ -185,7 +192,7 @@ export class Recorder {
     }
     // What flowed before the first entry that we saw is nobody's: it may have flowed before the endpoint left.
     if (this.#heard(seen, entry, { ended: false, countsFromStart: false })) this.#tried(entry);
-    if (ended) this.#connections.closed(stream.id, seen.connectionId, undefined);
+    if (entry.closesConnection) this.#connections.closed(stream.id, seen.connectionId, entry.closedBy);
   }
 
   /** Whether the connection was not known before. */
@@ -197,6 +204,7 @@ export class Recorder {
       const verdict = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);
       this.#sink.connectionUse(connection, moved, verdict);
     }
+    if (isNew) this.#sink.connectionOpened(connection);
     return isNew;
   }
 

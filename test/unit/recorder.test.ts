@@ -37,6 +37,7 @@ function setUp(startMs: number) {
   const ends: { how: ConnectionEnd; connectionId: string; last: PinVerdict }[] = [];
   const pinned: { requests: number; bytes: number }[] = [];
   const tried: string[] = [];
+  const opened: string[] = [];
   const watched = new Set<string>();
   let mismatches = 0;
   const recorder = new Recorder(
@@ -64,6 +65,7 @@ function setUp(startMs: number) {
         mismatches += 1;
       },
       connectionUse: (_, moved, { leftAtMs: left }) => left !== undefined && pinned.push(moved),
+      connectionOpened: ({ connectionId }) => opened.push(connectionId),
       endpointTried: (cluster, { text }) => tried.push(`${cluster} ${text}`),
     },
   );
@@ -86,6 +88,7 @@ function setUp(startMs: number) {
     ends,
     pinned,
     tried,
+    opened,
     watched,
     mismatches: () => mismatches,
     later,
@@ -140,7 +143,13 @@ function tcpEntry({ type, startMs, durationMs, bytes = 0 }: TcpSeen): LogEntry {
     code: undefined,
     codeDetails: undefined,
   };
-  return downstreamEnd({ ...common, bytesReceived: bytes, tags: { connectionId: '9', connectionAgeMs: undefined } });
+  const closesConnection = type === 'tcp_connection_end';
+  return downstreamEnd({
+    ...common,
+    closesConnection,
+    bytesReceived: bytes,
+    tags: { connectionId: '9', connectionAgeMs: undefined },
+  });
 }
 
 describe('requests', () => {
@@ -332,7 +341,7 @@ describe('connections', () => {
     const { hear, later, ends } = setUp(leftAtMs + minute);
     const [tried, ended] = request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute });
     hear([
-      { ...tried, flags: ['UC'], code: undefined },
+      { ...tried, flags: ['UC'], code: undefined, closesConnection: true, closedBy: 'server' },
       { ...ended, code: 503, flags: ['UC'] },
     ] as LogEntry[]);
     later(2500);
@@ -372,7 +381,7 @@ it('a flush gives out all that is open', () => {
 
 describe('tries of an endpoint', () => {
   it('are every attempt, a refused one too, and of TCP every connection once', () => {
-    const { hear, tried } = setUp(leftAtMs + minute);
+    const { hear, tried, opened } = setUp(leftAtMs + minute);
     const [refused] = request({ startMs: leftAtMs, ageMs: 0, ip: '127.0.0.13' });
     hear([{ ...refused, tags: { ...refused?.tags, connectionId: undefined } } as LogEntry]);
     const startMs = leftAtMs + 1000;
@@ -380,5 +389,6 @@ describe('tries of an endpoint', () => {
     hear([tcpEntry({ type: 'tcp_periodic', startMs, durationMs: 1000 })]);
     hear([tcpEntry({ type: 'tcp_connection_end', startMs, durationMs: 2000 })]);
     expect(tried).toEqual(['app 127.0.0.13:8080', 'app 127.0.0.11:8080']);
+    expect(opened).toEqual(['9']);
   });
 });

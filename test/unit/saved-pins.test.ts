@@ -31,6 +31,7 @@ function recorder(): Recorder {
       tcpEnd: ignore,
       connectionEnd: ignore,
       connectionUse: ignore,
+      connectionOpened: ignore,
       endpointTried: ignore,
       joinEvent: ignore,
       attemptCountMismatch: ignore,

@@ -1,9 +1,10 @@
+import type { Flip } from '../../endpoints/flips.ts';
 import type { CoveredReporter } from '../../flow/coverage.ts';
 import type { BoardRow } from '../../flow/pin-board.ts';
 import type { ClearedPin } from '../../model/pin-life.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import type { PinVerdict } from '../../model/verdict.ts';
-import type { ClusterView } from '../../model/view.ts';
+import type { DiscoveryView, ProxyView } from '../../model/view.ts';
 
 /** The most rows of one answer: the page and a person read it, not a database. */
 const longest = 1000;
@@ -33,16 +34,30 @@ export function pinsView(board: readonly BoardRow[], cleared: readonly ClearedPi
   };
 }
 
-/** `/api/v1/clusters`: what discovery knows, and how old that is. */
-export function clustersView(views: readonly ClusterView[], nowMs: number) {
+/** `/api/v1/clusters`: what discovery knows, how old that is, what the proxies say, and what each change did. */
+export function clustersView(view: DiscoveryView, flipsOf: (cluster: string) => readonly Flip[], nowMs: number) {
+  const proxiesOf = Map.groupBy(view.proxies(), ({ cluster }) => cluster);
   return {
     nowMs,
-    clusters: views.slice(0, longest).map(({ listed, left, ...view }) => ({
-      ...view,
-      stale: view.lastAnswerMs === undefined || nowMs - view.lastAnswerMs > view.staleAfterMs,
-      listed: Array.from(listed, ([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
-      left: Array.from(left, ([endpoint, leftAtMs]) => ({ endpoint, leftAtMs })),
-    })),
+    clusters: view
+      .clusters()
+      .slice(0, longest)
+      .map(({ listed, left, ...known }) => ({
+        ...known,
+        stale: known.lastAnswerMs === undefined || nowMs - known.lastAnswerMs > known.staleAfterMs,
+        listed: Array.from(listed, ([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
+        left: Array.from(left, ([endpoint, leftAtMs]) => ({ endpoint, leftAtMs })),
+        flips: flipsOf(known.cluster),
+        proxies: (proxiesOf.get(known.cluster) ?? []).slice(0, longest).map((proxy) => proxyView(proxy, nowMs)),
+      })),
+  };
+}
+
+function proxyView({ hosts, cluster: _, ...proxy }: ProxyView, nowMs: number) {
+  return {
+    ...proxy,
+    stale: nowMs - proxy.lastAnswerMs > proxy.staleAfterMs,
+    hosts: Array.from(hosts, ([endpoint, host]) => ({ endpoint, ...host })),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Emit } from '../../emit/create-emit.ts';
 import { EndpointActivity } from '../../endpoints/activity.ts';
 import { DrainCurves } from '../../endpoints/drain-curves.ts';
+import { Flips } from '../../endpoints/flips.ts';
 import { PinLives } from '../../endpoints/pin-lives.ts';
 import { type EndpointQuery, endpointReports } from '../../endpoints/report.ts';
 import type { Coverage } from '../../flow/coverage.ts';
@@ -27,6 +28,7 @@ const silentMs = 24 * 60 * 60_000;
 export interface Books {
   activity: EndpointActivity;
   curves: DrainCurves;
+  flips: Flips;
   lives: PinLives;
 }
 
@@ -39,7 +41,9 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
     const of = { cluster, endpoint: peer.text, layer, connectionId, workload, namespace, pod, nodeId };
     return { ...rest, ...of, openedMs, lastUsedMs, ...expected };
   };
+  const flips = new Flips(config.limits.clusters);
   return {
+    flips,
     activity: new EndpointActivity({ windowMs, maxEndpoints: config.limits.endpoints }),
     curves: new DrainCurves(maxCurves),
     lives: new PinLives(
@@ -49,7 +53,10 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
           logger.info(`pin.${event}`, told(life));
           emit.pinEvent(event, life);
         },
-        drained: (endpoint) => logger.info('endpoint.drained', { ...endpoint }),
+        drained(endpoint) {
+          flips.drained(endpoint);
+          logger.info('endpoint.drained', { ...endpoint });
+        },
       },
     ),
   };

@@ -1,7 +1,8 @@
 import type { ClusterRule } from '../../config/cluster-rules.ts';
 import type { Config } from '../../config/schema.ts';
 import { reporterOf } from '../../decode/reporter.ts';
-import { Discovery } from '../../discovery/discovery.ts';
+import type { EndpointChange } from '../../discovery/change.ts';
+import { Discovery, type DiscoveryOptions } from '../../discovery/discovery.ts';
 import type { Emit } from '../../emit/create-emit.ts';
 import type { PinnedConnection } from '../../emit/metrics/gauges.ts';
 import type { Coverage } from '../../flow/coverage.ts';
@@ -30,16 +31,24 @@ export interface Ground {
 /** Time between two looks at a watched file, ms. */
 const filePollMs = 2000;
 
-export function buildDiscovery({ config, rules, logger, now }: Ground): Discovery {
-  const { dns, file, fileStaleAfterMs, maxLeftPerCluster } = config.discovery;
+export function buildDiscovery(
+  { config, rules, logger, now }: Ground,
+  { restored, onChange }: { restored: DiscoveryOptions['restored']; onChange: (change: EndpointChange) => void },
+): Discovery {
+  const { dns, file, envoyAdmin, fileStaleAfterMs, maxLeftPerCluster } = config.discovery;
   return new Discovery({
     dns: dns.enabled ? dns : undefined,
     file: file === undefined ? undefined : { path: file, staleAfterMs: fileStaleAfterMs, pollMs: filePollMs },
+    envoyAdmin,
+    restored,
     maxClusters: config.limits.clusters,
     maxLeftPerCluster,
     rule: rules,
     now,
-    onChange: (change) => logger.info('discovery.changed', { ...change }),
+    onChange(change) {
+      logger.info('discovery.changed', { ...change });
+      onChange(change);
+    },
     onError: (error) => logger.warn('discovery.failed', { error }),
   });
 }
@@ -48,7 +57,7 @@ export function buildRecorder(
   { config, rules, now }: Ground,
   { discovery, emit, books, coverage }: { discovery: Discovery; emit: Emit; books: Books; coverage: Coverage },
 ): Recorder {
-  const { activity, curves, lives } = books;
+  const { activity, curves, flips, lives } = books;
   return new Recorder(
     {
       join: { ...config.join, maxAttempts: config.join.maxAttemptsPerExchange },
@@ -69,6 +78,7 @@ export function buildRecorder(
       tcpEnd: (connection, verdict) => emit.tcpEnd(connection, verdict),
       joinEvent: (event) => emit.self.joinEvent(event),
       attemptCountMismatch: () => emit.self.attemptCountMismatch(),
+      connectionOpened: (connection) => flips.opened(connection),
       endpointTried: (cluster, endpoint) => activity.used(cluster, endpoint, now()),
       connectionUse(connection, moved, { leftAtMs }) {
         const { reporter, cluster, peer, lastUsedMs } = connection;
@@ -141,7 +151,7 @@ function buildTagger(
 }
 
 /** Every connection in use, for the gauges of the moment. */
-export function pinGauges(recorder: Recorder): PinnedConnection[] {
+export function pinGauges(recorder: Recorder, rules: Ground['rules']): PinnedConnection[] {
   return recorder.board().map(({ connection: { reporter, cluster, peer, layer }, verdict, ageMs }) => ({
     reporter,
     cluster,
@@ -149,5 +159,6 @@ export function pinGauges(recorder: Recorder): PinnedConnection[] {
     layer,
     pin: verdict.pin,
     ageMs,
+    expected: rules(cluster).expectPin,
   }));
 }

@@ -4,6 +4,7 @@ import { createClusterRules } from '../../config/cluster-rules.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Discovery } from '../../discovery/discovery.ts';
 import { createEmit, type Emit } from '../../emit/create-emit.ts';
+import { unusedEndpoints } from '../../endpoints/report.ts';
 import { Coverage } from '../../flow/coverage.ts';
 import type { Recorder } from '../../flow/recorder.ts';
 import type { Ingress } from '../../ingress/server.ts';
@@ -89,7 +90,10 @@ function buildRooms(options: SidelightOptions): Rooms {
   const { config, logger, now } = options;
   const ground: Ground = { ...options, rules: createClusterRules(config) };
   const lag = new LagMeter();
-  const discovery = buildDiscovery(ground);
+  const discovery = buildDiscovery(ground, {
+    restored: [],
+    onChange: (change) => books.flips.changed(change, recorder.connections()),
+  });
   const coverage = new Coverage(config.limits.reporters);
   const emit = createEmit({
     limits: config.limits,
@@ -104,11 +108,13 @@ function buildRooms(options: SidelightOptions): Rooms {
       slowMs: (cluster) => ground.rules(cluster ?? '').slowMs,
     },
     sources: {
-      pins: () => pinGauges(recorder),
+      pins: () => pinGauges(recorder, ground.rules),
       discovery: () => discovery.snapshot(),
       coverage: () => coverage.summary(now(), reporterQuietMs),
+      unused: () => unusedEndpoints(books.activity.uses(now()), discovery.snapshot()),
       eventLoopLagMs: () => lag.takeMs(),
     },
+    isPinExpected: (cluster) => ground.rules(cluster ?? '').expectPin,
     onExportFailure: (failure) => logger.warn('otlp.export_failed', { ...failure }),
   });
   for (const problem of emit.problems) logger.warn('environment.ignored', { ...problem });
@@ -149,7 +155,7 @@ async function openAdmin(
           endpoints: endpoints.slice(0, maxEndpointRows),
         };
       },
-      clusters: () => clustersView(discovery.snapshot().clusters(), now()),
+      clusters: () => clustersView(discovery.snapshot(), (cluster) => books.flips.of(cluster), now()),
       reporters: () => reportersView(coverage.reporters(), now()),
     },
     onError: (error) => logger.error('http.failed', { error }),
