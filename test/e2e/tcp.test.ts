@@ -90,11 +90,10 @@ it('A4 the name moves: stale while the bytes flow, STRICT_DNS and LOGICAL_DNS al
     ['stale', 'closed'],
     ['stale', 'closed'],
   ]);
-  await sidelight.get('/metrics');
   expect(
     (await sidelight.get('/metrics'))
       .split('\n')
-      .filter((line) => line.startsWith('sidelight_pin') && line.includes(oldIp)),
+      .filter((line) => /^sidelight_pin(?:s|_oldest_seconds)\{/.test(line) && line.includes(oldIp)),
   ).toEqual([]);
   const ended = { cluster: 'tcp-app', endpoint: `${oldIp}:${old.port}` };
   expect(await sidelight.metric('sidelight_tcp_connections_total', ended)).toBe(2);
