@@ -47,6 +47,9 @@ export interface ConnectionTableSink {
   isPinned(connection: UpstreamConnection): boolean;
 }
 
+/** Idle timeouts are long, and there may be many parked: no need to look often. */
+const parkedBeatMs = 5000;
+
 /** A request whose end was lost must not be believed for ever, nor may one connection hold any number of them. */
 const maxUnderWay = 256;
 
@@ -62,6 +65,7 @@ export class ConnectionTable {
   readonly #parked: ParkedConnections;
   #serials = 0;
   #advancedToMs = Number.NEGATIVE_INFINITY;
+  #parkedAdvancedToMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionTableOptions, sink: ConnectionTableSink) {
     this.#options = options;
@@ -117,6 +121,8 @@ export class ConnectionTable {
       if (connection.lastHeardMs + this.#options.quietMs > nowMs) break;
       this.#park(id, connection, 'quiet');
     }
+    if (Math.abs(nowMs - this.#parkedAdvancedToMs) < parkedBeatMs) return;
+    this.#parkedAdvancedToMs = nowMs;
     this.#parked.advance(nowMs);
   }
 

@@ -55,7 +55,12 @@ export class PinLives {
     this.#sink = sink;
   }
 
-  /** Takes all connections in use, judged now. A view that cannot tell changes nothing. */
+  /** Whether this connection is a pin, as far as is known here. */
+  has({ serial }: UpstreamConnection): boolean {
+    return this.#bySerial.has(serial);
+  }
+
+  /** Takes connections in use, judged now: at least those that are pins or may be. A view that cannot tell changes nothing. */
   update(judged: Iterable<JudgedConnection>, nowMs: number): void {
     for (const { connection, verdict } of judged) {
       const life = this.#bySerial.get(connection.serial);

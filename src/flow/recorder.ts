@@ -21,7 +21,7 @@ import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
-import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
+import { type BoardRow, isPlainlyListed, judgeConnection, pinBoard } from './pin-board.ts';
 import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
 
 /** A log stream as `ingress` knows it. */
@@ -122,6 +122,17 @@ export class Recorder {
   /** Every connection in use. */
   connections(): Iterable<UpstreamConnection> {
     return this.#connections.connections();
+  }
+
+  /**
+   * The connections in use that may be pins, judged as of now: all that are not plainly listed, and those that `also`
+   * names. Much cheaper than the board where most are.
+   */
+  suspects(also: (connection: UpstreamConnection) => boolean): BoardRow[] {
+    const view = this.#options.view();
+    const all = [...this.#connections.connections()];
+    const suspects = all.filter((connection) => also(connection) || !isPlainlyListed(connection, view));
+    return pinBoard(suspects, view, this.#options.now());
   }
 
   /** Every connection in use, judged as of now. */

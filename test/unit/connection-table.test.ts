@@ -181,7 +181,7 @@ describe('one that may still be open', () => {
     expect(parked()).toEqual(['7']);
     table.advance(1019 + hour);
     expect(parked()).toEqual(['7']);
-    table.advance(1020 + hour);
+    table.advance(6019 + hour);
     expect(parked()).toEqual([]);
   });
 

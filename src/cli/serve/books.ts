@@ -79,7 +79,10 @@ export function rememberedMs(idleTimeoutMs: number | undefined, isConnected: boo
 
 /** To be called about once a second: what changed without an entry. */
 export function auditPins({ lives }: Books, recorder: Recorder, nowMs: number): void {
-  lives.update(recorder.board(), nowMs);
+  lives.update(
+    recorder.suspects((connection) => lives.has(connection)),
+    nowMs,
+  );
 }
 
 /** What is known of each endpoint that is asked for. */
