@@ -3,7 +3,7 @@ export type FamilyAnswer =
   | { kind: 'addresses'; addresses: readonly string[]; ttlMs: number }
   /** NXDOMAIN or no data: an answer, and it says "none". */
   | { kind: 'none'; error: string }
-  /** No usable answer: a timeout, SERVFAIL, a refusal. */
+  /** No usable answer: a timeout, SERVFAIL, a refusal, bytes that are no DNS. */
   | { kind: 'failed'; error: string };
 
 /** One round of both questions. */
@@ -32,10 +32,15 @@ const empty: Family = { addresses: [], saidNone: false };
 export const noFamilies: Families = { v4: empty, v6: empty, everHad: false };
 
 /** What a round means for the view. */
-export type Meaning = { families: Families } & (
-  | { good: true; addresses: readonly string[]; ttlMs: number | undefined }
-  | { good: false; error: string }
-);
+export interface Meaning {
+  families: Families;
+  /** Those that hold: of a family in doubt, what it said before. */
+  addresses: readonly string[];
+  /** Of what was said in this round; none where no address was. */
+  ttlsMs: readonly number[];
+  /** Why the round is no good answer; `undefined`: it is one. */
+  error: string | undefined;
+}
 
 /**
  * Merges A and AAAA. The round is good unless a family is in doubt:
@@ -51,10 +56,8 @@ export function readRound(before: Families, round: Round): Meaning {
   const addresses = [...v4.addresses, ...v6.addresses];
   const families = { v4, v6, everHad: before.everHad || addresses.length > 0 };
   const doubt = doubtOf(before.v4, round.v4, round.v6) ?? doubtOf(before.v6, round.v6, round.v4);
-  if (doubt !== undefined) return { families, good: false, error: doubt };
-  if (!families.everHad)
-    return { families, good: false, error: errorOf(round.v4) ?? errorOf(round.v6) ?? 'no address' };
-  return { families, good: true, addresses, ttlMs: shortestTtl(round) };
+  const neverHad = families.everHad ? undefined : (errorOf(round.v4) ?? errorOf(round.v6) ?? 'no address');
+  return { families, addresses, ttlsMs: ttlsOf(round), error: doubt ?? neverHad };
 }
 
 function familyAfter(before: Family, answer: FamilyAnswer): Family {
@@ -74,7 +77,6 @@ function errorOf(answer: FamilyAnswer): string | undefined {
   return answer.kind === 'addresses' ? undefined : answer.error;
 }
 
-function shortestTtl({ v4, v6 }: Round): number | undefined {
-  const ttls = [v4, v6].flatMap((answer) => (answer.kind === 'addresses' ? [answer.ttlMs] : []));
-  return ttls.length === 0 ? undefined : Math.min(...ttls);
+function ttlsOf({ v4, v6 }: Round): number[] {
+  return [v4, v6].flatMap((answer) => (answer.kind === 'addresses' ? [answer.ttlMs] : []));
 }

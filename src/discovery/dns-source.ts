@@ -1,8 +1,29 @@
 import type { Clock } from '../lib/clock.ts';
-import { type Families, noFamilies, readRound } from './dns-answer.ts';
+import type { Families } from './dns-answer.ts';
 import type { DnsQuery } from './dns-query.ts';
-import { dnsGrace } from './grace.ts';
-import { fail, type Knowledge, learn, nothingKnown } from './knowledge.ts';
+import { readServers, type ServersMeaning } from './dns-servers.ts';
+import { dnsGrace, type HeldTtl, holdTtl, noTtl } from './grace.ts';
+import { type Answer, fail, type Knowledge, learn, nothingKnown } from './knowledge.ts';
+
+/** All that is known of a name, as far as another run of this process can use it. */
+export interface KnownHost {
+  knowledge: Knowledge;
+  /** By server: what holds of it while it fails. */
+  families: ReadonlyMap<string, Families>;
+  /** While the answer was the same. */
+  ttl: HeldTtl;
+}
+
+/** What a round brought. */
+export interface HostNews {
+  host: string;
+  knowledge: Knowledge;
+  /** `undefined`: there was none; `knowledge.lastError` says why. */
+  answer: Answer | undefined;
+  /** Both empty where nothing changed. */
+  added: readonly string[];
+  removed: readonly string[];
+}
 
 export interface DnsSourceOptions {
   query: DnsQuery;
@@ -12,15 +33,19 @@ export interface DnsSourceOptions {
   maxHosts: number;
   /** Endpoints remembered per name after they left. */
   maxLeft: number;
+  /** What is known of a name before it is first asked for. */
+  restored(host: string): KnownHost | undefined;
   now: Clock;
-  /** After every round. `added` and `removed` are empty where nothing changed. */
-  onKnowledge(host: string, knowledge: Knowledge, added: readonly string[], removed: readonly string[]): void;
-  /** A round that was no good answer. */
+  /** After every round. */
+  onNews(news: HostNews): void;
+  /** A server failed, in words. */
   onFailure(host: string, error: string): void;
 }
 
 /** A TTL of 0 or 1 s must not make us a burden to the name server. */
 const shortestRefreshMs = 500;
+
+const unknownHost: KnownHost = { knowledge: nothingKnown, families: new Map(), ttl: noTtl };
 
 /** Asks for names again and again, one loop per name. */
 export class DnsSource {
@@ -36,7 +61,7 @@ export class DnsSource {
   watch(name: string): boolean {
     if (this.#hosts.has(name)) return true;
     if (this.#stopped || this.#hosts.size >= this.#options.maxHosts) return false;
-    const host = { name, knowledge: nothingKnown, families: noFamilies, ttlMs: 0, timer: undefined };
+    const host = { name, known: this.#options.restored(name) ?? unknownHost, timer: undefined };
     this.#hosts.set(name, host);
     this.#askIn(host, 0);
     return true;
@@ -44,7 +69,12 @@ export class DnsSource {
 
   /** What is known of a watched name. */
   knowledge(name: string): Knowledge {
-    return this.#hosts.get(name)?.knowledge ?? nothingKnown;
+    return this.#hosts.get(name)?.known.knowledge ?? nothingKnown;
+  }
+
+  /** Every watched name. */
+  hosts(): [name: string, known: KnownHost][] {
+    return Array.from(this.#hosts.values(), ({ name, known }) => [name, known]);
   }
 
   /** Ends all loops; nothing is called back after it. */
@@ -59,38 +89,43 @@ export class DnsSource {
   }
 
   async #round(host: Host): Promise<void> {
-    const round = await this.#options.query.ask(host.name);
+    const asked = await this.#options.query.ask(host.name);
     if (this.#stopped) return;
-    const meaning = readRound(host.families, round);
-    host.families = meaning.families;
-    if (meaning.good) {
-      this.#learn(host, meaning.addresses, meaning.ttlMs);
-    } else {
-      host.knowledge = fail(host.knowledge, meaning.error);
-      this.#options.onKnowledge(host.name, host.knowledge, [], []);
-      this.#options.onFailure(host.name, meaning.error);
-    }
-    const ttlMs = meaning.good ? (meaning.ttlMs ?? this.#options.refreshMs) : this.#options.refreshMs;
-    this.#askIn(host, Math.max(shortestRefreshMs, Math.min(ttlMs, this.#options.refreshMs)));
+    const read = readServers(host.known.families, asked);
+    if (read.addresses === undefined) this.#fail(host, read);
+    else this.#learn(host, read.addresses, read);
+    if (read.error !== undefined) this.#options.onFailure(host.name, read.error);
+    this.#askIn(host, this.#pauseMs(read));
   }
 
-  #learn(host: Host, addresses: readonly string[], ttlMs = 0): void {
-    const { refreshMs, maxLeft } = this.#options;
-    const atMs = this.#options.now();
+  #pauseMs({ doubt, ttlsMs }: ServersMeaning): number {
+    const { refreshMs } = this.#options;
+    const ttlMs = doubt === undefined ? Math.min(refreshMs, ...ttlsMs) : refreshMs;
+    return Math.max(shortestRefreshMs, ttlMs);
+  }
+
+  #fail(host: Host, { families, error = 'no answer' }: ServersMeaning): void {
+    const knowledge = fail(host.known.knowledge, error);
+    host.known = { ...host.known, knowledge, families };
+    this.#options.onNews({ host: host.name, knowledge, answer: undefined, added: [], removed: [] });
+  }
+
+  #learn(host: Host, endpoints: readonly string[], { families, doubt, ttlsMs }: ServersMeaning): void {
+    const { refreshMs, maxLeft, now } = this.#options;
+    const atMs = now();
+    const ttlMs = Math.max(0, ...ttlsMs);
+    const ttl = ttlsMs.length === 0 ? host.known.ttl : holdTtl(host.known.ttl, ttlMs, atMs);
     // What a proxy may still believe is the answer before this one, so its TTL counts too.
-    const grace = dnsGrace(Math.max(host.ttlMs, ttlMs), refreshMs);
-    const learned = learn(host.knowledge, { endpoints: addresses, atMs, grace }, maxLeft);
-    host.knowledge = learned.knowledge;
-    host.ttlMs = ttlMs;
-    this.#options.onKnowledge(host.name, learned.knowledge, learned.added, learned.removed);
+    const answer = { endpoints, atMs, grace: dnsGrace(ttl.longestMs, refreshMs), doubt };
+    const { knowledge, added, removed } = learn(host.known.knowledge, answer, maxLeft);
+    const same = added.length + removed.length === 0;
+    host.known = { knowledge, families, ttl: same ? ttl : holdTtl(noTtl, ttlMs, atMs) };
+    this.#options.onNews({ host: host.name, knowledge, answer, added, removed });
   }
 }
 
 interface Host {
   readonly name: string;
-  knowledge: Knowledge;
-  families: Families;
-  /** Of the last good answer. */
-  ttlMs: number;
+  known: KnownHost;
   timer: NodeJS.Timeout | undefined;
 }

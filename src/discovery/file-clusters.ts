@@ -13,6 +13,8 @@ export interface FileClustersOptions {
   staleAfterMs: number;
   maxLeftPerCluster: number;
   rule(cluster: string): { graceMs: number | undefined };
+  /** What another run of this process knew of the file's clusters. */
+  restored: ReadonlyMap<string, Knowledge>;
   now: Clock;
   onChange(change: {
     cluster: string;
@@ -29,10 +31,13 @@ export class FileClusters {
   readonly #options: FileClustersOptions;
   readonly #source: FileSource;
   readonly #known = new Map<string, Knowledge>();
+  /** Until the file is first good, or first bad. */
+  #restored: ReadonlyMap<string, Knowledge>;
   readonly #views = new Map<string, ClusterView>();
 
   constructor(options: FileClustersOptions) {
     this.#options = options;
+    this.#restored = options.restored;
     this.#source = new FileSource({
       path: options.path,
       pollMs: options.pollMs,
@@ -58,6 +63,10 @@ export class FileClusters {
     return [...this.#views.values()];
   }
 
+  known(): ReadonlyMap<string, Knowledge> {
+    return this.#known;
+  }
+
   #good(clusters: ReadonlyMap<string, readonly string[]>, atMs: number): void {
     for (const cluster of this.#known.keys()) {
       if (clusters.has(cluster)) continue;
@@ -65,10 +74,11 @@ export class FileClusters {
       this.#views.delete(cluster);
     }
     for (const [cluster, endpoints] of clusters) this.#learn(cluster, endpoints, atMs);
+    this.#restored = new Map();
   }
 
   #learn(cluster: string, endpoints: readonly string[], atMs: number): void {
-    const known = this.#known.get(cluster) ?? nothingKnown;
+    const known = this.#known.get(cluster) ?? this.#restored.get(cluster) ?? nothingKnown;
     const { knowledge, added, removed } = learn(
       known,
       { endpoints, atMs, grace: fileGrace },
@@ -79,6 +89,9 @@ export class FileClusters {
   }
 
   #bad(error: SidelightError): void {
+    // Its clusters are its own although it fails: a lesser source must not speak for them.
+    for (const [cluster, knowledge] of this.#restored) this.#known.set(cluster, knowledge);
+    this.#restored = new Map();
     for (const [cluster, knowledge] of this.#known) this.#set(cluster, fail(knowledge, error.message));
     this.#options.onError(error);
   }

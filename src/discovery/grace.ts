@@ -20,5 +20,27 @@ export function dnsGrace(ttlMs: number, refreshMs: number): Grace {
   return { graceMs, rotatingGraceMs: Math.max(graceMs, rotationWindowMs) };
 }
 
-/** A file says what is meant: it does not rotate, however often it is edited. */
+/** A list that says what is meant, a file or a proxy's own: it does not rotate, however often it is edited. */
 export const fileGrace: Grace = { graceMs: shortestMs, rotatingGraceMs: shortestMs };
+
+/** The longest TTL of an answer that stayed the same, and of its latest part. */
+export interface HeldTtl {
+  longestMs: number;
+  /** When that one was last told, epoch ms. */
+  toldMs: number;
+  /** The longest told since. */
+  sinceMs: number;
+}
+
+export const noTtl: HeldTtl = { longestMs: 0, toldMs: 0, sinceMs: 0 };
+
+/**
+ * How long a proxy may hold an answer: a caching resolver tells us 60, 59, … 1, and may have told the proxy 60. One that
+ * was told longer ago than itself is over: who lowers a TTL before a cut-over has a short grace once the old one ran out.
+ */
+export function holdTtl({ longestMs, toldMs, sinceMs }: HeldTtl, ttlMs: number, atMs: number): HeldTtl {
+  if (ttlMs >= longestMs) return { longestMs: ttlMs, toldMs: atMs, sinceMs: 0 };
+  const since = Math.max(sinceMs, ttlMs);
+  if (atMs > toldMs + longestMs) return { longestMs: since, toldMs: atMs, sinceMs: 0 };
+  return { longestMs, toldMs, sinceMs: since };
+}

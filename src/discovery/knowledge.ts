@@ -16,12 +16,16 @@ export interface Knowledge {
   readonly replacedAtMs: readonly number[];
 }
 
-/** A good answer: exactly these endpoints. */
+/** An answer: exactly these endpoints. */
 export interface Answer {
   endpoints: readonly string[];
   atMs: number;
   /** For those that leave by this answer. */
   grace: Grace;
+  /** Why it is not whole: what it says is taken in, but it makes nothing younger. Absent: it is whole. */
+  doubt?: string | undefined;
+  /** When an endpoint that is not in it left; absent: `atMs`. */
+  leftAtMs?: (endpoint: string) => number;
 }
 
 export interface Learned {
@@ -42,22 +46,20 @@ export const nothingKnown: Knowledge = {
   replacedAtMs: [],
 };
 
-/** What is known after a good answer. `maxLeft`: how many that left are remembered, the oldest forgotten first. */
+/** What is known after an answer. `maxLeft`: how many that left are remembered, the oldest forgotten first. */
 export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learned {
-  const { atMs } = answer;
   const answered = new Set(answer.endpoints);
   const added = [...answered].filter((endpoint) => !known.listed.has(endpoint));
   const removed = [...known.listed.keys()].filter((endpoint) => !answered.has(endpoint));
-  const good = { ...known, firstAnswerMs: known.firstAnswerMs ?? atMs, lastAnswerMs: atMs, lastError: undefined };
-  if (added.length === 0 && removed.length === 0) return { knowledge: good, added, removed };
-  const listed = new Map([...answered].map((endpoint) => [endpoint, known.listed.get(endpoint) ?? atMs]));
+  const heard = { ...known, ...heardBy(known, answer) };
+  if (added.length === 0 && removed.length === 0) return { knowledge: heard, added, removed };
   const first = known.firstAnswerMs === undefined;
   const replaces = added.length > 0 && removed.length > 0;
-  const replacedAtMs = replaces ? [...known.replacedAtMs, atMs].slice(-2) : known.replacedAtMs;
+  const replacedAtMs = replaces ? [...known.replacedAtMs, answer.atMs].slice(-2) : known.replacedAtMs;
   const knowledge = {
-    ...good,
-    listed,
-    left: leftAfter(known.left, added, removed, atMs, maxLeft),
+    ...heard,
+    listed: new Map([...answered].map((endpoint) => [endpoint, known.listed.get(endpoint) ?? answer.atMs])),
+    left: leftAfter(known.left, added, removed, answer, maxLeft),
     graceMs: removed.length === 0 ? known.graceMs : graceAfter(known, replacedAtMs, answer),
     changes: first
       ? known.changes
@@ -65,6 +67,14 @@ export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learne
     replacedAtMs,
   };
   return first ? { knowledge, added: [], removed: [] } : { knowledge, added, removed };
+}
+
+function heardBy({ firstAnswerMs, lastAnswerMs }: Knowledge, { atMs, doubt }: Answer) {
+  return {
+    firstAnswerMs: firstAnswerMs ?? atMs,
+    lastAnswerMs: doubt === undefined ? atMs : (lastAnswerMs ?? atMs),
+    lastError: doubt,
+  };
 }
 
 /** What is known after a failure: all that was known before. It grows stale by itself, it is never emptied. */
@@ -76,12 +86,13 @@ function leftAfter(
   left: ReadonlyMap<string, number>,
   added: readonly string[],
   removed: readonly string[],
-  atMs: number,
+  { atMs, leftAtMs = () => atMs }: Answer,
   maxLeft: number,
 ): ReadonlyMap<string, number> {
   const next = new Map(left);
   for (const endpoint of added) next.delete(endpoint);
-  for (const endpoint of removed) next.set(endpoint, atMs);
+  const leaving = removed.map((endpoint) => [endpoint, leftAtMs(endpoint)] as const);
+  for (const [endpoint, goneMs] of leaving.toSorted(([, a], [, b]) => a - b)) next.set(endpoint, goneMs);
   for (const oldest of next.keys()) {
     if (next.size <= maxLeft) break;
     next.delete(oldest);

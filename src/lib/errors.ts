@@ -34,6 +34,18 @@ export const errorCatalogue = {
     meaning: 'A name server gave no usable answer.',
     hint: 'Check discovery.dns.servers. What was known before is kept until it is stale.',
   },
+  envoy_admin_failed: {
+    meaning: "A proxy's admin interface gave no usable answer.",
+    hint: 'Check discovery.envoyAdmin.urls, and that the interface can be reached. What was known before is kept until it is stale.',
+  },
+  state_file_set_aside: {
+    meaning: 'What was kept over the restart cannot be used; the file was renamed.',
+    hint: 'Nothing is lost but what was known before the start. Look at the renamed file, or delete it.',
+  },
+  state_file_failed: {
+    meaning: 'What is known cannot be kept over a restart.',
+    hint: 'Check discovery.stateFile, that its folder exists and can be written to, and the space left.',
+  },
   bound_reached: {
     meaning: 'A bound of the config was reached; what is over it was refused.',
     hint: 'Raise the bound that is named, if there is memory for it.',

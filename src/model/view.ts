@@ -36,8 +36,11 @@ export interface ClusterView {
 
 /** A host as a proxy's `/clusters` lists it. */
 export interface ProxyHost {
-  /** Envoy's `cx_active` of this host. Under LOGICAL_DNS it also counts connections to earlier addresses. */
-  activeConnections: number;
+  /**
+   * Envoy's `cx_active` of this host. Under LOGICAL_DNS it also counts connections to earlier addresses. Absent: a
+   * further address of a host that is listed too, and counted there.
+   */
+  activeConnections: number | undefined;
   healthy: boolean;
   /** Envoy keeps it although its source dropped it, until it fails its health check. */
   pendingRemoval: boolean;

@@ -1,11 +1,13 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Discovery, type EndpointChange } from '../../src/discovery/discovery.ts';
+import type { EndpointChange } from '../../src/discovery/change.ts';
+import type { Discovery } from '../../src/discovery/discovery.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { DnsServer } from '../../src/lab/dns-server.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import type { SidelightError } from '../../src/lib/errors.ts';
+import { discovering, dnsOptions, noRule } from '../support/discovery.ts';
 
 let cleanup: Cleanup;
 let folder: string;
@@ -26,27 +28,13 @@ afterEach(async () => {
 });
 
 async function discover({ pollMs = 60_000, dnsPort = 0 } = {}) {
-  const discovery = new Discovery({
-    dns:
-      dnsPort === 0
-        ? undefined
-        : {
-            servers: [`127.0.0.1:${dnsPort}`],
-            sameResolverAsProxy: false,
-            refreshMs: 500,
-            timeoutMs: 200,
-            staleAfterMs: 60_000,
-            maxHosts: 10,
-          },
+  const { discovery } = discovering(cleanup, {
+    dns: dnsPort === 0 ? undefined : dnsOptions([`127.0.0.1:${dnsPort}`], { sameResolverAsProxy: false }),
     file: { path: file, staleAfterMs: 1000, pollMs },
-    maxClusters: 10,
-    maxLeftPerCluster: 10,
-    rule: () => ({ host: 'a.example.com', graceMs: undefined }),
-    now: Date.now,
+    rule: () => ({ ...noRule, host: 'a.example.com' }),
     onChange: (change) => changes.push(change),
     onError: (error) => errors.push(error),
   });
-  cleanup.defer(() => discovery.stop());
   await discovery.start();
   return discovery;
 }

@@ -55,7 +55,7 @@ describe('what a round of A and AAAA means', () => {
       meaning = readRound(families, round);
       families = meaning.families;
     }
-    return meaning.good ? meaning.addresses : meaning.error;
+    return meaning.error ?? meaning.addresses;
   }
 
   const times = (count: number, round: Round) => Array.from({ length: count }, () => round);
