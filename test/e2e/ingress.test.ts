@@ -1,5 +1,6 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { findEnvoy } from '../../setup/envoy.mjs';
 import { createTagger } from '../../src/ingress/tagger.ts';
@@ -149,6 +150,27 @@ test('log streams that end all the time lose no entry, while Envoy sends at each
 
   await vi.waitFor(() => expect(loggedEnds(ingress)).toHaveLength(200), 10_000);
   expect(ingress.sink.streams.length).toBeGreaterThan(2);
+});
+
+test('an idle Envoy keeps its stream past the maximum age; one that was ended it opens again at its next entry only', async () => {
+  const { envoy, ingress } = await start('observe', { logStreamMaxAgeMs: 300 });
+  const client = http1Client(envoy.port('http'));
+  cleanup.use(client);
+  await client.request('/x');
+  await vi.waitFor(() => expect(loggedEnds(ingress)).toHaveLength(1), 5000);
+  await sleep(3000);
+  expect(ingress.sink.closedIds).toEqual([]);
+  expect(await envoy.admin.stat('cluster.sidelight.upstream_rq_active')).toBe(1);
+
+  await client.request('/x');
+  await vi.waitFor(() => expect(ingress.sink.closedIds).toEqual([1]), 5000);
+  expect(loggedEnds(ingress)).toHaveLength(2);
+  await sleep(2000);
+  expect(ingress.sink.streams).toHaveLength(1);
+
+  await client.request('/x');
+  await vi.waitFor(() => expect(ingress.sink.streams).toHaveLength(2), 5000);
+  await vi.waitFor(() => expect(loggedEnds(ingress)).toHaveLength(3), 5000);
 });
 
 /** Times that a loaded machine does not break. */

@@ -88,8 +88,13 @@ export class TestIngress {
   }
 
   client(): Client {
+    return this.clientOf(this.port);
+  }
+
+  /** One that goes by another port. */
+  clientOf(port: number): Client {
     const Constructor = makeGenericClientConstructor({}, 'any');
-    const client = new Constructor(`127.0.0.1:${this.port}`, credentials.createInsecure());
+    const client = new Constructor(`127.0.0.1:${port}`, credentials.createInsecure());
     this.#clients.push(client);
     return client;
   }

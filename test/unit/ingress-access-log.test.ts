@@ -129,12 +129,22 @@ test('a stream that is old ends with OK right after its next message', async () 
   await vi.waitFor(() => expect(ingress.sink.closedIds).toEqual([1]));
 });
 
-test('a stream that is old and silent ends with OK all the same', async () => {
+test('a stream that is old and silent stays: Envoy would open none before its next entry', async () => {
   const ingress = await start({ logStreamMaxAgeMs: 20 });
   const { call, status } = ingress.logStream();
   call.write(firstLog(['/only']));
+  await vi.waitFor(() => expect(pathsOf(ingress)).toEqual(['/only']));
+  await sleep(2000);
+  expect(ingress.sink.closedIds).toEqual([]);
+  await ingress.ingress.drain(2000);
   expect((await status).code).toBe(ok);
-  expect(pathsOf(ingress)).toEqual(['/only']);
+  expect(ingress.sink.closedIds).toEqual([1]);
+});
+
+test('a stream that never said who it is ends with OK at its age: it holds a place for nothing', async () => {
+  const ingress = await start({ logStreamMaxAgeMs: 20 });
+  const { status } = ingress.logStream();
+  expect((await status).code).toBe(ok);
 });
 
 test('a sink that is full holds its stream back, and no other', async () => {

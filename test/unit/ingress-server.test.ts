@@ -1,4 +1,6 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, credentials, loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -117,3 +119,45 @@ test('an address that is taken rejects with what and why', async () => {
     server.close();
   }
 });
+
+test('a peer that answers nothing any more, without a word of its end, loses its streams', async () => {
+  open = await TestIngress.start({ keepaliveMs: 200 });
+  const { sink, port } = open;
+  const cable = await startCable(port);
+  const call = open.logStream(open.clientOf(cable.port)).call;
+  call.write(firstLog(['/a']));
+  await vi.waitFor(() => expect(sink.streams).toHaveLength(1));
+  await sleep(1000);
+  expect(sink.closedIds).toEqual([]);
+  cable.cut();
+  await vi.waitFor(() => expect(sink.closedIds).toEqual([1]), 5000);
+  cable.close();
+});
+
+/** Passes bytes both ways until it is cut: from then on none, and no end either. */
+async function startCable(to: number) {
+  const sockets: Socket[] = [];
+  let whole = true;
+  const server = createServer((near) => {
+    const far = connect(to, '127.0.0.1');
+    for (const [from, into] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('data', (chunk) => whole && into.write(chunk));
+      from.on('error', () => undefined);
+      sockets.push(from);
+    }
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut: () => {
+      whole = false;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
