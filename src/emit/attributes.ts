@@ -37,6 +37,8 @@ export const attribute = {
   stream: 'sidelight.stream',
   limit: 'sidelight.limit',
   event: 'sidelight.event',
+  how: 'sidelight.how',
+  expected: 'sidelight.expected',
   reason: 'sidelight.reason',
   label: 'sidelight.label',
   signal: 'sidelight.signal',
@@ -116,7 +118,36 @@ export const spanAttributes = {
   'sidelight.connection.id': { on: 'both', says: 'The upstream connection, unique within one Envoy.' },
   'sidelight.connection.age_ms': { on: 'both', says: 'How old it was when the request was sent.' },
 } as const satisfies Record<string, { on: SpanPlace; says: string }>;
-export type SpanAttribute = keyof typeof spanAttributes;
+type SpanAttribute = keyof typeof spanAttributes;
+
+/** Which of a pin's two spans carry an attribute: the one from the departure on, the one of its end, or both. */
+export type PinSpanPlace = 'stale pin' | 'stale pin cleared' | 'both';
+
+/** Every attribute of a pin's spans. */
+export const pinSpanAttributes = {
+  [attribute.cluster]: { on: 'both', says: "Envoy's cluster." },
+  [attribute.endpoint]: { on: 'both', says: "The endpoint that left, in Envoy's spelling." },
+  [attribute.layer]: { on: 'both', says: '`http` or `tcp`.' },
+  'sidelight.connection.id': { on: 'both', says: 'The upstream connection, unique within one Envoy.' },
+  [attribute.reporterKind]: { on: 'both', says: 'Which kind of proxy holds it.' },
+  'sidelight.reporter.pod': { on: 'both', says: 'Its pod.' },
+  'sidelight.reporter.node_id': { on: 'both', says: "Its node id, as Envoy's bootstrap has it." },
+  'sidelight.reporter.envoy_version': { on: 'both', says: "Its Envoy's version." },
+  [attribute.pin]: { on: 'both', says: '`stale` or `stale_view`; on the end: as it was last.' },
+  [attribute.source]: { on: 'both', says: 'Which source no longer lists the endpoint: `file`, `dns`, `envoy`.' },
+  'sidelight.endpoint.left_at': { on: 'both', says: 'When the endpoint left; ISO 8601, like all times here.' },
+  'sidelight.connection.opened_at': { on: 'both', says: 'When the connection was opened.' },
+  'sidelight.connection.last_used_at': { on: 'both', says: 'Its last request or byte by then.' },
+  'sidelight.connection.requests': { on: 'both', says: 'Requests on it by then, since it was opened; not of `tcp`.' },
+  'sidelight.connection.bytes': { on: 'both', says: 'Bytes both ways by then, since it was opened, as far as seen.' },
+  [attribute.how]: { on: 'stale pin cleared', says: 'How the pin was over.' },
+  'sidelight.closed_by': {
+    on: 'stale pin cleared',
+    says: 'Who closed the connection: `client`, `server`, `envoy`; absent where Envoy did not say.',
+  },
+} as const satisfies Record<string, { on: PinSpanPlace; says: string }>;
 
 /** Attributes of one span. `undefined` is left out. */
-export type SpanFacts = Partial<Record<SpanAttribute, string | number | boolean | undefined>>;
+export type SpanFacts = Partial<
+  Record<SpanAttribute | keyof typeof pinSpanAttributes, string | number | boolean | undefined>
+>;

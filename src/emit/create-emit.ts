@@ -1,10 +1,11 @@
 import { defaultResource, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { ATTR_SERVICE_INSTANCE_ID, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
+import type { ClearedPin, PinEvent, PinLife } from '../model/pin-life.ts';
 import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { AttemptVerdict, JudgedExchange } from '../model/verdict.ts';
 import { type Collection, createCollector } from './metrics/collect.ts';
-import { DomainMetrics, type PinnedBytes, startAtZero } from './metrics/domain-metrics.ts';
+import { DomainMetrics, type PinnedUse, startAtZero } from './metrics/domain-metrics.ts';
 import type { GaugeSources } from './metrics/gauges.ts';
 import { createProducer } from './metrics/producer.ts';
 import { type Scrape, scrapeOf } from './metrics/scrape.ts';
@@ -21,6 +22,7 @@ import { type ExportFailure, ExportFailures } from './otlp/export-failures.ts';
 import { createMetricExporter, createSpanExporter } from './otlp/exporters.ts';
 import { createMetricPush } from './otlp/metric-push.ts';
 import { createTracePipeline, type TracePipeline } from './otlp/trace-pipeline.ts';
+import type { IsPinExpected } from './pin-expected.ts';
 import { type RecentExchange, RecentExchanges, type RecentQuery } from './recent.ts';
 import type { Sampling } from './spans/span-writer.ts';
 import type { TaggedResponse } from './tagged-response.ts';
@@ -36,8 +38,10 @@ const labelIdleMs = 10 * 60_000;
 const workloads = 1000;
 /** Token buckets: 1 per cluster and outcome that was kept lately. */
 const buckets = 10_000;
+/** Stale pins whose span exchanges can link to. */
+const maxPins = 10_000;
 
-export interface EmitSampling extends Omit<Sampling, 'kept'> {
+export interface EmitSampling extends Omit<Sampling, 'kept' | 'isPinExpected'> {
   /** Exchanges kept although unsampled, per cluster and outcome. */
   keptPerSecond: number;
   keptBurst: number;
@@ -55,6 +59,7 @@ export interface EmitOptions {
   now: () => number;
   sampling: EmitSampling;
   sources: Partial<GaugeSources>;
+  isPinExpected: IsPinExpected;
   /** Already limited to one per signal and 30 s. */
   onExportFailure: (failure: ExportFailure) => void;
 }
@@ -65,8 +70,10 @@ export interface Emit {
   /** Profile `tag` only: in any other the recorder says it, and better. */
   tagged: (tagged: TaggedResponse) => void;
   tcpEnd: (connection: TcpConnection, verdict: AttemptVerdict) => void;
-  /** Bytes over a connection whose endpoint left, HTTP and TCP. */
-  pinBytes: (bytes: PinnedBytes) => void;
+  /** Requests and bytes over a connection whose endpoint left, HTTP and TCP. */
+  pinUse: (use: PinnedUse) => void;
+  /** Something happened in the life of a pin: counted; its spans, where it becomes stale and where that ends. */
+  pinEvent: (event: PinEvent, life: PinLife | ClearedPin) => void;
   self: SelfMetrics;
   recent: (query: RecentQuery) => RecentExchange[];
   /** What `/metrics` answers. */
@@ -80,14 +87,17 @@ export interface Emit {
 
 /** All that leaves Sidelight: metrics on the scrape and over OTLP, spans over OTLP. No network use without an endpoint. */
 export function createEmit(options: EmitOptions): Emit {
-  const { limits, now } = options;
+  const { limits, now, isPinExpected } = options;
   const { settings, problems } = readOtelEnvironment(options.env, options.otlp);
   const self = new SelfMetrics(now);
   const table = new SeriesTable(
     { ...limits, idleMs: labelIdleMs },
-    { onOverflow: (label) => self.labelOverflow(label), onNewCluster: startAtZero },
+    {
+      onOverflow: (label) => self.labelOverflow(label),
+      onNewCluster: (scope, nowMs) => startAtZero(scope, nowMs, isPinExpected),
+    },
   );
-  const metrics = new DomainMetrics(table);
+  const metrics = new DomainMetrics(table, isPinExpected);
   const recent = new RecentExchanges(limits.recentExchanges);
   const failures = new ExportFailures(options.onExportFailure, now);
   const collect = createCollector({ table, self, sources: options.sources, now });
@@ -113,7 +123,12 @@ export function createEmit(options: EmitOptions): Emit {
       traces?.writer.tagged(tagged, nowMs);
     },
     tcpEnd: (connection, verdict) => metrics.tcpEnd(connection, verdict, now()),
-    pinBytes: (bytes) => metrics.pinBytes(bytes, now()),
+    pinUse: (use) => metrics.pinUse(use, now()),
+    pinEvent(event, life) {
+      const nowMs = now();
+      metrics.pinEvent(event, life, nowMs);
+      traces?.pins.event(event, life, nowMs);
+    },
     recent: (query) => recent.list(query),
     scrape: () => scrapeOf(collect(), resource.attributes),
     shutdown(withinMs) {
@@ -152,7 +167,7 @@ function startMeters(
 }
 
 function startTraces(
-  { resource, sampling }: EmitOptions,
+  { resource, sampling, isPinExpected }: EmitOptions,
   { traces, batch, resourceAttributes }: OtelSettings,
   { self, failures }: Counts,
 ): TracePipeline | undefined {
@@ -164,7 +179,8 @@ function startTraces(
     resourceAttributes,
     exporter: createSpanExporter(traces),
     queue: batch,
-    sampling: { ratio, slowMs, kept: { perSecond: keptPerSecond, burst: keptBurst, buckets } },
+    sampling: { ratio, slowMs, isPinExpected, kept: { perSecond: keptPerSecond, burst: keptBurst, buckets } },
+    maxPins,
     self,
     failures,
   });

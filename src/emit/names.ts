@@ -91,28 +91,44 @@ export const metrics = {
     kind: 'counter',
     unit: '{request}',
     description: 'Exchanges by whether their endpoint was still listed.',
-    attributes: [...reported, a.pin],
+    attributes: [...reported, a.pin, a.expected],
   },
   pins: {
     name: 'sidelight.pins',
     kind: 'gauge',
     unit: '{connection}',
     description: 'Upstream connections in use, by whether their endpoint is still listed. Gone when they are.',
-    attributes: [...reported, a.endpoint, a.pin, a.layer],
+    attributes: [...reported, a.endpoint, a.pin, a.layer, a.expected],
   },
   pinOldest: {
     name: 'sidelight.pin.oldest',
     kind: 'gauge',
     unit: 's',
     description: 'The age of the oldest of them. Merge by max.',
-    attributes: [...reported, a.endpoint, a.pin, a.layer],
+    attributes: [...reported, a.endpoint, a.pin, a.layer, a.expected],
   },
   pinBytes: {
     name: 'sidelight.pin.bytes',
     kind: 'counter',
     unit: 'By',
-    description: 'Bytes both ways over connections to an endpoint that left. Gone with the last such connection.',
+    description:
+      'Bytes both ways over connections to an endpoint that left. Gone some minutes after the last such connection.',
     attributes: [...reported, a.endpoint],
+  },
+  pinRequests: {
+    name: 'sidelight.pin.requests',
+    kind: 'counter',
+    unit: '{request}',
+    description:
+      'Requests that ended on connections to an endpoint that left. Gone some minutes after the last such connection.',
+    attributes: [...reported, a.endpoint],
+  },
+  pinEvents: {
+    name: 'sidelight.pin.events',
+    kind: 'counter',
+    unit: '{event}',
+    description: 'What happened in the lives of pins: their endpoint left, they became stale, they were cleared.',
+    attributes: [...reported, a.layer, a.event, a.how],
   },
   endpointListed: {
     name: 'sidelight.endpoint.listed',
@@ -120,6 +136,13 @@ export const metrics = {
     unit: '{endpoint}',
     description: 'How many endpoints the source lists.',
     attributes: [a.cluster, a.source],
+  },
+  endpointUnused: {
+    name: 'sidelight.endpoint.unused',
+    kind: 'gauge',
+    unit: '{endpoint}',
+    description: 'Listed endpoints that got no request in the last 5 minutes although their cluster had some.',
+    attributes: [a.cluster],
   },
   discoveryAge: {
     name: 'sidelight.discovery.age',
@@ -140,6 +163,13 @@ export const metrics = {
     kind: 'gauge',
     unit: '{reporter}',
     description: 'Proxies that report now. A zero elsewhere is a fact only where this is not zero.',
+    attributes: [a.profile],
+  },
+  coverageSilent: {
+    name: 'sidelight.coverage.silent',
+    kind: 'gauge',
+    unit: '{reporter}',
+    description: 'Proxies that reported here before and do not now. What they still use is not known.',
     attributes: [a.profile],
   },
   coverageLastEntryAge: {

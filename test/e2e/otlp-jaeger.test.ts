@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
-import { testEmit } from '../support/emit.ts';
+import { clearedPin, leftAtMs, pinLife, testEmit } from '../support/emit.ts';
 import { childrenOf, startJaeger, tagOf } from '../support/jaeger.ts';
-import { masked, startMs } from '../support/judged.ts';
+import { judged, masked, pin, startMs } from '../support/judged.ts';
 import { needPart } from '../support/part.ts';
 
 const cleanup = new Cleanup();
@@ -35,6 +35,28 @@ describe.each([
     expect(attempts.map(({ startTime, duration }) => [startTime - startMs * 1000, duration])).toEqual([
       [0, 1_000_000],
       [1_005_000, 20_000],
+    ]);
+  });
+
+  it('shows from an exchange over a stale pin a reference to the pin, which is a trace of its own', async (context) => {
+    const jaeger = await startJaeger(cleanup, needPart(context, 'JAEGER_BIN'));
+    const emit = testEmit({
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: jaeger[receiver], OTEL_EXPORTER_OTLP_PROTOCOL: protocol },
+    });
+    emit.pinEvent('stale', pinLife());
+    emit.exchange(judged({ verdict: { pin: pin({ pin: 'stale', leftAtMs }) } }));
+    emit.pinEvent('cleared', clearedPin());
+    await emit.shutdown(5000);
+
+    const one = async (tags: Record<string, string>) => (await jaeger.find('shop', tags, startMs - 60_000))[0];
+    const life = await one({ 'sidelight.how': 'closed', 'sidelight.closed_by': 'server' });
+    const stale = life?.spans.find(({ operationName }) => operationName === 'stale pin');
+    expect([stale?.references, life?.spans.length]).toEqual([[], 2]);
+    expect(tagOf(stale, 'sidelight.endpoint.left_at')).toBe('2023-11-14T22:13:20.000Z');
+    const traffic = await one({ 'sidelight.outcome': 'ok', 'sidelight.pin': 'stale' });
+    const exchange = traffic?.spans.find(({ operationName }) => operationName === 'GET app');
+    expect(exchange?.references).toEqual([
+      expect.objectContaining({ refType: 'FOLLOWS_FROM', traceID: stale?.traceID, spanID: stale?.spanID }),
     ]);
   });
 });

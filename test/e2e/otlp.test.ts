@@ -5,9 +5,9 @@ import type { ExportFailure } from '../../src/emit/otlp/export-failures.ts';
 import { prometheusName } from '../../src/emit/prometheus-name.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { freePort } from '../../src/lab/free-port.ts';
-import { scraped, testEmit } from '../support/emit.ts';
+import { clearedPin, leftAtMs, pinLife, scraped, testEmit } from '../support/emit.ts';
 import { reporter } from '../support/entries.ts';
-import { judged, masked } from '../support/judged.ts';
+import { judged, masked, pin } from '../support/judged.ts';
 import { type Received, type Receiver, startGrpcReceiver, startHttpReceiver } from '../support/otlp-sink.ts';
 import { total } from '../support/prometheus-text.ts';
 
@@ -52,6 +52,21 @@ describe.each([
     ]);
   });
 
+  it('a stale pin arrives as a trace of its own, and the exchange over it with a link to it', async () => {
+    const { url, received } = await receiver(start);
+    const emit = emitTo({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_PROTOCOL: protocol });
+    emit.pinEvent('stale', pinLife());
+    emit.exchange(judged({ verdict: { pin: pin({ pin: 'stale', leftAtMs }) } }));
+    emit.pinEvent('cleared', clearedPin());
+    await emit.shutdown(5000);
+    const named = (name: string) => received.spans.find((span) => span.name === name);
+    const [stale, cleared, exchange] = ['stale pin', 'stale pin cleared', 'GET app'].map(named);
+    expect(stale).toMatchObject({ service: 'shop', kind: 1, parentSpanId: '', sampled: true, links: [] });
+    expect(cleared).toMatchObject({ traceId: stale?.traceId, parentSpanId: stale?.spanId });
+    expect(exchange?.links).toEqual([{ traceId: stale?.traceId, spanId: stale?.spanId }]);
+    expect(exchange?.traceId).not.toBe(stale?.traceId);
+  });
+
   it('metrics arrive with the values of the scrape, under names that become the same in Prometheus', async () => {
     const { url, received } = await receiver(start);
     const emit = emitTo(
@@ -60,14 +75,25 @@ describe.each([
         sources: {
           eventLoopLagMs: () => 3,
           pins: () => [
-            { reporter, cluster: 'app', endpoint: '127.0.0.12:8080', layer: 'http', pin: 'stale', ageMs: 7000 },
+            {
+              reporter,
+              cluster: 'app',
+              endpoint: '127.0.0.12:8080',
+              layer: 'http',
+              pin: 'stale',
+              ageMs: 7000,
+              expected: true,
+            },
           ],
+          unused: () => new Map([['app', 1]]),
+          coverage: () => [{ profile: 'observe', reporters: 1, silent: 1, lastEntryMs: undefined }],
         },
       },
     );
     emit.exchange(masked());
     emit.exchange(judged());
-    emit.pinBytes({ reporter, cluster: 'app', endpoint: '127.0.0.12:8080', bytes: 42 });
+    emit.pinUse({ reporter, requests: 1, cluster: 'app', endpoint: '127.0.0.12:8080', bytes: 42 });
+    emit.pinEvent('cleared', clearedPin());
     const families = scraped(emit);
     await emit.shutdown(5000);
     const { resource, metrics } = received.metrics[0] ?? { resource: {}, metrics: [] };

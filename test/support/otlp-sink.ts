@@ -28,6 +28,7 @@ export interface ReceivedSpan {
   status: number;
   /** The SAMPLED flag of its context. */
   sampled: boolean;
+  links: { traceId: string; spanId: string }[];
 }
 export interface ReceivedPoint {
   attributes: Record<string, unknown>;
@@ -71,6 +72,7 @@ interface TraceRequest {
         startTimeUnixNano: string;
         endTimeUnixNano: string;
         attributes: Attribute[];
+        links: { traceId: Buffer; spanId: Buffer }[];
         status: { code: number } | null;
         flags: number;
       }[];
@@ -187,6 +189,10 @@ function spansOf({ resourceSpans }: TraceRequest): ReceivedSpan[] {
         attributes: plain(span.attributes),
         status: span.status?.code ?? 0,
         sampled: (span.flags & 1) === 1,
+        links: span.links.map((link) => ({
+          traceId: link.traceId.toString('hex'),
+          spanId: link.spanId.toString('hex'),
+        })),
       })),
     );
   });

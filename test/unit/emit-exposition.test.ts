@@ -17,11 +17,11 @@ describe('the text of a scrape', () => {
   it("is what the SDK's serializer makes of the points that go over OTLP, under Prometheus' names", async () => {
     const table = new SeriesTable(
       { reporters: 10, clusters: 10, endpoints: 10, idleMs: 1000 },
-      { onOverflow: () => undefined, onNewCluster: startAtZero },
+      { onOverflow: () => undefined, onNewCluster: (scope, nowMs) => startAtZero(scope, nowMs, () => false) },
     );
     const self = new SelfMetrics(now);
     self.tagDuration(0.1);
-    const domain = new DomainMetrics(table);
+    const domain = new DomainMetrics(table, () => false);
     domain.exchange(judged({ exchange: { cluster: 'a "quoted"\\name\nhere' } }), now());
     domain.exchange(masked(), now());
     domain.tcpEnd(tcpConnection(), { result: 'failed', cause: 'reset' }, now());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JudgedExchange } from '../../src/model/verdict.ts';
 import { queryOf, readDoc } from '../support/doc-tables.ts';
-import { scraped, testEmit } from '../support/emit.ts';
+import { clearedPin, pinLife, scraped, testEmit } from '../support/emit.ts';
 import { reporter } from '../support/entries.ts';
 import { attempt, exchange, failedBy, ip, judged, local, masked, ok, pin, tcpConnection } from '../support/judged.ts';
 import { samplesOf, total } from '../support/prometheus-text.ts';
@@ -114,6 +114,32 @@ describe('an exchange', () => {
     expect(samplesOf(families, 'sidelight_pinned_requests_total')).toHaveLength(6);
   });
 
+  it('over an expected pin is marked so, from the first; over a listed endpoint never', () => {
+    const emit = testEmit({ isPinExpected: (cluster) => cluster === 'app' });
+    const stale = { pin: pin({ pin: 'stale' }) };
+    emit.exchange(judged());
+    emit.exchange(judged({ verdict: stale }));
+    emit.exchange(judged({ exchange: { cluster: 'b', attempts: [attempt({ cluster: 'b' })] }, verdict: stale }));
+    const counted = samplesOf(scraped(emit), 'sidelight_pinned_requests_total').map(
+      ({ labels, value }) =>
+        `${labels['sidelight_cluster']} ${labels['sidelight_pin']} ${labels['sidelight_expected'] ?? ''} ${value}`,
+    );
+    expect(counted).toEqual([
+      'app current  1',
+      'app draining true 0',
+      'app stale true 1',
+      'app stale_view true 0',
+      'app unlisted  0',
+      'app unknown  0',
+      'b current  0',
+      'b draining  0',
+      'b stale  1',
+      'b stale_view  0',
+      'b unlisted  0',
+      'b unknown  0',
+    ]);
+  });
+
   it('leaves out labels that are not known', () => {
     const emit = testEmit();
     const nameless = { ...reporter, workload: '', namespace: '' };
@@ -201,6 +227,38 @@ describe('the other facts', () => {
     expect(total(families, 'sidelight_pinned_requests_total', { sidelight_pin: 'stale' })).toBe(1);
     expect(total(families, 'sidelight_upstream_connection_age_seconds_sum')).toBe(7);
     expect(total(families, 'sidelight_self_exchanges_incomplete_total', { sidelight_reason: 'profile_tag' })).toBe(1);
+  });
+
+  it('of a pin count each event by layer, and its end by how; they start at 0 with the first pin', () => {
+    const emit = testEmit();
+    const events = () =>
+      samplesOf(scraped(emit), 'sidelight_pin_events_total').map(({ labels, value }) =>
+        [labels['sidelight_layer'], labels['sidelight_event'], labels['sidelight_how'], value].filter(
+          (part) => part !== undefined,
+        ),
+      );
+    emit.exchange(judged());
+    expect(events()).toEqual([]);
+    emit.pinEvent('opened', pinLife({ life: { pin: 'draining' } }));
+    expect(events()).toEqual([
+      ['http', 'opened', 1],
+      ['http', 'stale', 0],
+      ['http', 'stale_view', 0],
+      ...['closed', 'gone', 'quiet', 'relisted', 'moved', 'evicted'].map((how) => ['http', 'cleared', how, 0]),
+    ]);
+    const families = scraped(emit);
+    const endpoint = { sidelight_endpoint: '127.0.0.11:8080' };
+    for (const name of ['sidelight_pin_bytes_total', 'sidelight_pin_requests_total'])
+      expect(samplesOf(families, name, endpoint).map(({ value }) => value)).toEqual([0]);
+    emit.pinEvent('stale', pinLife());
+    emit.pinEvent('cleared', clearedPin({ cleared: { how: 'quiet', by: undefined } }));
+    emit.pinEvent('opened', pinLife({ connection: { layer: 'tcp' } }));
+    expect(events().filter((row) => row.at(-1) === 1)).toEqual([
+      ['http', 'opened', 1],
+      ['http', 'stale', 1],
+      ['http', 'cleared', 'quiet', 1],
+      ['tcp', 'opened', 1],
+    ]);
   });
 
   it('about Sidelight itself are counted, and start at 0 where the values are known', () => {

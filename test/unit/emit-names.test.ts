@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { attribute, spanAttributes } from '../../src/emit/attributes.ts';
+import { attribute, pinSpanAttributes, spanAttributes } from '../../src/emit/attributes.ts';
 import { metrics } from '../../src/emit/names.ts';
 import { prometheusName } from '../../src/emit/prometheus-name.ts';
+import { clearedHows, pinEvents } from '../../src/model/pin-life.ts';
 import { profiles, reporterKinds } from '../../src/model/reporter.ts';
 import { attemptResults, causes, outcomes, pins } from '../../src/model/verdict.ts';
 import { sourceKinds } from '../../src/model/view.ts';
 import { readDoc, tableOf } from '../support/doc-tables.ts';
 
 const page = readDoc('reference/metrics.md');
+const spansPage = readDoc('reference/spans.md');
 
 describe('the names of metrics', () => {
   it('are these in Prometheus, on a scrape as over OTLP', () => {
@@ -24,10 +26,14 @@ describe('the names of metrics', () => {
       'sidelight.pins': 'sidelight_pins',
       'sidelight.pin.oldest': 'sidelight_pin_oldest_seconds',
       'sidelight.pin.bytes': 'sidelight_pin_bytes_total',
+      'sidelight.pin.requests': 'sidelight_pin_requests_total',
+      'sidelight.pin.events': 'sidelight_pin_events_total',
       'sidelight.endpoint.listed': 'sidelight_endpoint_listed',
+      'sidelight.endpoint.unused': 'sidelight_endpoint_unused',
       'sidelight.discovery.age': 'sidelight_discovery_age_seconds',
       'sidelight.discovery.changes': 'sidelight_discovery_changes_total',
       'sidelight.coverage.reporters': 'sidelight_coverage_reporters',
+      'sidelight.coverage.silent': 'sidelight_coverage_silent',
       'sidelight.coverage.last_entry.age': 'sidelight_coverage_last_entry_age_seconds',
       'sidelight.self.streams': 'sidelight_self_streams',
       'sidelight.self.messages': 'sidelight_self_messages_total',
@@ -93,13 +99,42 @@ describe('the attributes in the docs', () => {
     [attribute.reporterKind, reporterKinds],
     [attribute.profile, profiles],
     [attribute.source, sourceKinds],
+    [attribute.event, pinEvents],
+    [attribute.how, clearedHows],
   ])('list every value of %s', (name, closed) => {
     const listed = (values.get(`\`${name}\``) ?? '').split(';')[0];
     expect(listed).toBe(closed.map((value) => `\`${value}\``).join(' '));
   });
 
   it('of spans are those of the code', () => {
-    const rows = tableOf(readDoc('reference/spans.md'), ['attribute', 'on', 'meaning']);
+    const rows = tableOf(spansPage, ['attribute', 'on', 'meaning']);
     expect(rows).toEqual(Object.entries(spanAttributes).map(([name, { on, says }]) => [`\`${name}\``, on, says]));
+  });
+
+  it("of a pin's spans are those of the code", () => {
+    const rows = tableOf(spansPage, ['attribute of a pin', 'on', 'meaning']);
+    expect(rows).toEqual(
+      Object.entries(pinSpanAttributes).map(([name, { on, says }]) => [
+        `\`${name}\``,
+        on === 'both' ? on : `\`${on}\``,
+        says,
+      ]),
+    );
+  });
+});
+
+describe('the queries in the docs', () => {
+  const known = new Set([
+    ...Object.values(metrics).map((metric) => prometheusName(metric)),
+    ...Object.values(attribute).map((name) => name.replaceAll(/[^a-z]/g, '_')),
+  ]);
+  const queries = [...page.matchAll(/```promql (?<title>\S+)\n(?<query>[^`]*)```/g)].map(
+    ({ groups }) => [groups?.['title'], groups?.['query'] ?? ''] as const,
+  );
+
+  it.each(queries)('%s: has names that are exported, and no others', (_, query) => {
+    const names = query.match(/\bsidelight_\w+/g) ?? [];
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
   });
 });

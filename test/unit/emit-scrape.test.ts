@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { PinnedConnection } from '../../src/emit/metrics/gauges.ts';
 import { metrics } from '../../src/emit/names.ts';
-import type { ClusterView } from '../../src/model/view.ts';
-import { scraped, scrapeText, testEmit } from '../support/emit.ts';
+import { clearedPin, clusterView, pinLife, scraped, scrapeText, testEmit } from '../support/emit.ts';
 import { reporter } from '../support/entries.ts';
-import { judged, masked } from '../support/judged.ts';
+import { judged, masked, pin } from '../support/judged.ts';
 import { samplesOf, total } from '../support/prometheus-text.ts';
 
 const now = 1_700_000_000_000;
@@ -17,24 +16,7 @@ function connection(overrides: Partial<PinnedConnection> = {}): PinnedConnection
     layer: 'http',
     pin: 'stale',
     ageMs: 5000,
-    ...overrides,
-  };
-}
-
-function view(overrides: Partial<ClusterView> = {}): ClusterView {
-  return {
-    cluster: 'app',
-    source: 'dns',
-    subject: 'app.test',
-    firstAnswerMs: now - 60_000,
-    lastAnswerMs: now - 1500,
-    staleAfterMs: 60_000,
-    graceMs: 10_000,
-    sameAsProxy: true,
-    listed: new Map([['127.0.0.12', now]]),
-    left: new Map(),
-    changes: { added: 2, removed: 1 },
-    lastError: undefined,
+    expected: false,
     ...overrides,
   };
 }
@@ -75,20 +57,78 @@ describe('the scrape', () => {
     expect(after.has('sidelight_pin_oldest_seconds')).toBe(false);
   });
 
-  it('tells the bytes of a cleared pin once more, and then forgets them', () => {
+  it('says of a pin that the config expects it, and of what is listed nothing', () => {
+    const connections = [
+      connection({ expected: true }),
+      connection({ expected: true, pin: 'current' }),
+      connection({ cluster: 'other-app' }),
+    ];
+    const families = scraped(testEmit({ sources: { pins: () => connections } }));
+    for (const name of ['sidelight_pins', 'sidelight_pin_oldest_seconds'])
+      expect(
+        samplesOf(families, name).map(({ labels }) => [
+          labels['sidelight_cluster'],
+          labels['sidelight_pin'],
+          labels['sidelight_expected'],
+        ]),
+      ).toEqual([
+        ['app', 'stale', 'true'],
+        ['app', 'current', undefined],
+        ['other-app', 'stale', undefined],
+      ]);
+  });
+
+  it('tells what went over a cleared pin for five minutes more, to whoever collects, and then forgets it', () => {
     let connections = [connection()];
-    const emit = testEmit({ sources: { pins: () => connections } });
-    const bytes = { reporter, cluster: 'app', endpoint: '127.0.0.11:8080' };
-    emit.pinBytes({ ...bytes, bytes: 100 });
-    expect(total(scraped(emit), 'sidelight_pin_bytes_total')).toBe(100);
-    emit.pinBytes({ ...bytes, bytes: 30 });
+    let nowMs = now;
+    const emit = testEmit({ now: () => nowMs, sources: { pins: () => connections } });
+    const use = { reporter, cluster: 'app', endpoint: '127.0.0.11:8080' };
+    const told = () => {
+      const families = scraped(emit);
+      return ['bytes', 'requests'].map((what) =>
+        samplesOf(families, `sidelight_pin_${what}_total`).map(({ value }) => value),
+      );
+    };
+    emit.pinUse({ ...use, requests: 1, bytes: 100 });
+    expect(told()).toEqual([[100], [1]]);
+    nowMs += 3_600_000;
+    emit.pinUse({ ...use, requests: 2, bytes: 30 });
     connections = [connection({ pin: 'current', endpoint: '127.0.0.12:8080' })];
-    expect(total(scraped(emit), 'sidelight_pin_bytes_total')).toBe(130);
-    expect(scraped(emit).has('sidelight_pin_bytes_total')).toBe(false);
+    for (const waitMs of [0, 1, 299_998, 1]) {
+      nowMs += waitMs;
+      expect(told()).toEqual([[130], [3]]);
+    }
+    expect(told()).toEqual([[], []]);
+  });
+
+  it('begins the five minutes anew when a pin comes back, and is not stopped by a clock that was set back', () => {
+    let connections: PinnedConnection[] = [];
+    let nowMs = now;
+    const emit = testEmit({ now: () => nowMs, sources: { pins: () => connections } });
+    const isTold = () => scraped(emit).has('sidelight_pin_bytes_total');
+    const after = (waitMs: number) => {
+      nowMs += waitMs;
+      return isTold();
+    };
+    emit.pinUse({ reporter, cluster: 'app', endpoint: '127.0.0.11:8080', requests: 0, bytes: 9 });
+    expect(after(0)).toBe(true);
+    connections = [connection()];
+    expect(after(299_000)).toBe(true);
+    connections = [];
+    expect([after(1000), after(299_000)]).toEqual([true, true]);
+    expect([after(-7_200_000), after(1000)]).toEqual([true, false]);
+  });
+
+  it('has no requests of a TCP connection, because it has none', () => {
+    const emit = testEmit();
+    emit.pinUse({ reporter, cluster: 'app', endpoint: '127.0.0.11:9000', requests: 0, bytes: 9 });
+    const families = scraped(emit);
+    expect(total(families, 'sidelight_pin_bytes_total')).toBe(9);
+    expect(families.has('sidelight_pin_requests_total')).toBe(false);
   });
 
   it('shows what discovery and coverage know now', () => {
-    const views = [view(), view({ cluster: 'new', lastAnswerMs: undefined, listed: new Map() })];
+    const views = [clusterView(), clusterView({ cluster: 'new', lastAnswerMs: undefined, listed: new Map() })];
     const emit = testEmit({
       now: () => now,
       sources: {
@@ -99,9 +139,14 @@ describe('the scrape', () => {
           proxies: () => [],
         }),
         coverage: () => [
-          { profile: 'observe', reporters: 3, lastEntryMs: now - 250 },
-          { profile: 'tag', reporters: 0, lastEntryMs: undefined },
+          { profile: 'observe', reporters: 3, silent: 2, lastEntryMs: now - 250 },
+          { profile: 'tag', reporters: 0, silent: 0, lastEntryMs: undefined },
         ],
+        unused: () =>
+          new Map([
+            ['app', 1],
+            ['busy', 0],
+          ]),
         eventLoopLagMs: () => 12,
       },
     });
@@ -113,6 +158,16 @@ describe('the scrape', () => {
     ).toBe(2);
     expect(total(families, 'sidelight_coverage_reporters', { sidelight_profile: 'observe' })).toBe(3);
     expect(samplesOf(families, 'sidelight_coverage_reporters', { sidelight_profile: 'tag' })[0]?.value).toBe(0);
+    expect(
+      samplesOf(families, 'sidelight_coverage_silent').map(({ labels, value }) => [labels['sidelight_profile'], value]),
+    ).toEqual([
+      ['observe', 2],
+      ['tag', 0],
+    ]);
+    expect(samplesOf(families, 'sidelight_endpoint_unused').map(({ labels, value }) => [labels, value])).toEqual([
+      [{ sidelight_cluster: 'app' }, 1],
+      [{ sidelight_cluster: 'busy' }, 0],
+    ]);
     expect(samplesOf(families, 'sidelight_coverage_last_entry_age_seconds').map(({ value }) => value)).toEqual([0.25]);
     expect(total(families, 'sidelight_self_event_loop_lag_seconds')).toBe(0.012);
   });
@@ -143,8 +198,20 @@ describe('the scrape', () => {
   });
 
   it('has no label and no family that the table of names does not have', () => {
-    const emit = testEmit({ sources: { pins: () => [connection()], eventLoopLagMs: () => 1 } });
+    const emit = testEmit({
+      sources: {
+        pins: () => [connection({ expected: true })],
+        unused: () => new Map([['app', 1]]),
+        coverage: () => [{ profile: 'full', reporters: 1, silent: 1, lastEntryMs: now }],
+        eventLoopLagMs: () => 1,
+      },
+      isPinExpected: () => true,
+    });
     emit.exchange(masked());
+    emit.exchange(judged({ verdict: { pin: pin({ pin: 'stale' }) } }));
+    emit.pinEvent('opened', pinLife());
+    emit.pinEvent('cleared', clearedPin());
+    emit.pinUse({ reporter, cluster: 'app', endpoint: '127.0.0.11:8080', requests: 1, bytes: 9 });
     const body = scrapeText(emit);
     const families = scraped(emit);
     expect(body.match(/otel_/)).toBeNull();

@@ -32,7 +32,14 @@ function writerWith(sampling: Partial<Sampling> = {}): {
   const writer = new SpanWriter({
     tracers,
     ids,
-    sampling: { ratio: 1, kept: { perSecond: 1, burst: 2, buckets: 10 }, slowMs: () => 1000, ...sampling },
+    sampling: {
+      ratio: 1,
+      kept: { perSecond: 1, burst: 2, buckets: 10 },
+      slowMs: () => 1000,
+      isPinExpected: () => false,
+      ...sampling,
+    },
+    pins: { spanOf: () => undefined },
     self: new SelfMetrics(() => now),
   });
   return { writer, spans: () => exporter.getFinishedSpans(), tracers };
@@ -367,6 +374,18 @@ describe('sampling', () => {
     expect(names(judged({ ...plain, verdict: { outcome: 'failed' } }))).toEqual([]);
     expect(names(judged({ ...plain, verdict: { pin: pin({ pin: 'draining' }) } }))).toEqual([]);
     expect(names(judged({ exchange: { traceparent: unsampled, durationMs: 1000 } }))).toEqual([]);
+  });
+
+  it('is not overruled for a pin that the config expects, unless there is another reason', () => {
+    const isPinExpected = (cluster: string | undefined) => cluster === 'app';
+    const exchange = { traceparent: unsampled };
+    const stale = { pin: pin({ pin: 'stale' }) };
+    expect(names(judged({ exchange, verdict: stale }), { isPinExpected })).toEqual([]);
+    expect(names(judged({ exchange: { ...exchange, cluster: 'b' }, verdict: stale }), { isPinExpected })).toHaveLength(
+      2,
+    );
+    const { top } = written(judged({ exchange, verdict: { ...stale, outcome: 'exhausted' } }), { isPinExpected });
+    expect(top.attributes['sidelight.kept_reason']).toBe('exhausted');
   });
 
   it('keeps only as many as the bucket of a cluster and outcome has tokens', () => {

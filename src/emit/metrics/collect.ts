@@ -1,6 +1,7 @@
 import { type Metric, metrics } from '../names.ts';
 import { toHrTime } from '../time.ts';
-import { coveragePoints, discoveryPoints, type GaugeSources, type Point, pinPoints } from './gauges.ts';
+import { ClearedUse } from './cleared-use.ts';
+import { coveragePoints, discoveryPoints, type GaugeSources, type Point, pinPoints, unusedPoints } from './gauges.ts';
 import type { SelfMetrics } from './self-metrics.ts';
 import { Scope, type Series } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
@@ -33,6 +34,7 @@ export interface CollectOptions {
 export function createCollector(options: CollectOptions): () => Collection {
   const { table, self, now } = options;
   const startMs = now();
+  const clearedUse = new ClearedUse();
   return () => {
     const atMs = now();
     const { points, left, errors } = askSources(options, atMs);
@@ -42,13 +44,13 @@ export function createCollector(options: CollectOptions): () => Collection {
     count += addRows(rows, self.scope);
     points.push({ metric: metrics.selfSeries, labels: {}, value: count });
     for (const point of points) addPoint(rows, point, startMs);
-    if (left !== undefined) dropClearedBytes(table, left);
+    if (left !== undefined) clearedUse.drop(table.endpointScopes(), left, atMs);
     return { rows, atMs, errors };
   };
 }
 
 function askSources(
-  { table, sources: { pins, discovery, coverage, eventLoopLagMs } }: CollectOptions,
+  { table, sources: { pins, discovery, coverage, unused, eventLoopLagMs } }: CollectOptions,
   atMs: number,
 ): { points: Point[]; left: ReadonlySet<Scope> | undefined; errors: unknown[] } {
   const points: Point[] = [];
@@ -69,6 +71,7 @@ function askSources(
     });
   if (discovery !== undefined) ask(() => discoveryPoints(discovery(), atMs));
   if (coverage !== undefined) ask(() => coveragePoints(coverage(), atMs));
+  if (unused !== undefined) ask(() => unusedPoints(unused()));
   if (eventLoopLagMs !== undefined)
     ask(() => [{ metric: metrics.selfEventLoopLag, labels: {}, value: eventLoopLagMs() / 1000 }]);
   return { points, left, errors };
@@ -88,11 +91,4 @@ function addRow(rows: Map<Metric, Row[]>, row: Row): void {
   const list = rows.get(row.series.metric);
   if (list === undefined) rows.set(row.series.metric, [row]);
   else list.push(row);
-}
-
-/** The bytes of an endpoint that nothing is connected to any more are told one last time: now they go. */
-function dropClearedBytes(table: SeriesTable, left: ReadonlySet<Scope>): void {
-  for (const scope of table.endpointScopes()) {
-    if (scope.has(metrics.pinBytes) && !left.has(scope)) scope.drop(metrics.pinBytes);
-  }
 }

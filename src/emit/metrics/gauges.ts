@@ -3,6 +3,7 @@ import { hasLeft, type Pin } from '../../model/verdict.ts';
 import type { DiscoveryView, SourceKind } from '../../model/view.ts';
 import { attribute as a, type Labels } from '../attributes.ts';
 import { type Metric, metrics } from '../names.ts';
+import { pinLabels } from './pin-labels.ts';
 import type { Scope } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
 
@@ -15,12 +16,16 @@ export interface PinnedConnection {
   layer: 'http' | 'tcp';
   pin: Pin;
   ageMs: number;
+  /** The config expects pins of this cluster. */
+  expected: boolean;
 }
 
 /** Who reports in one profile. */
 export interface Coverage {
   profile: Profile;
   reporters: number;
+  /** Those that reported before and do not now. */
+  silent: number;
   /** Of any of them, epoch ms, our clock; absent: none yet. */
   lastEntryMs: number | undefined;
 }
@@ -30,6 +35,8 @@ export interface GaugeSources {
   pins: () => Iterable<PinnedConnection>;
   discovery: () => DiscoveryView;
   coverage: () => Iterable<Coverage>;
+  /** Per cluster with traffic in the last 5 minutes: how many of its listed endpoints got none of it. */
+  unused: () => ReadonlyMap<string, number>;
   /** 99th percentile, ms. */
   eventLoopLagMs: () => number;
 }
@@ -49,10 +56,10 @@ export function pinPoints(
 ): { points: Point[]; left: Set<Scope> } {
   const groups = new Map<string, { labels: Labels; count: number; oldestMs: number }>();
   const left = new Set<Scope>();
-  for (const { reporter, cluster, endpoint, layer, pin, ageMs } of connections) {
+  for (const { reporter, cluster, endpoint, layer, pin, ageMs, expected } of connections) {
     const place = table.endpoint(table.cluster(reporter, cluster, nowMs), endpoint, nowMs);
     if (hasLeft(pin)) left.add(place);
-    const labels = { ...place.labels, [a.pin]: pin, [a.layer]: layer };
+    const labels = { ...place.labels, ...pinLabels(pin, expected), [a.layer]: layer };
     const key = Object.values(labels).join('\n');
     const group = groups.get(key) ?? { labels, count: 0, oldestMs: 0 };
     group.count += 1;
@@ -77,10 +84,16 @@ export function* discoveryPoints(view: DiscoveryView, nowMs: number): Generator<
   }
 }
 
+export function* unusedPoints(unused: ReadonlyMap<string, number>): Generator<Point> {
+  for (const [cluster, value] of unused)
+    yield { metric: metrics.endpointUnused, labels: { [a.cluster]: cluster }, value };
+}
+
 export function* coveragePoints(coverage: Iterable<Coverage>, nowMs: number): Generator<Point> {
-  for (const { profile, reporters, lastEntryMs } of coverage) {
+  for (const { profile, reporters, silent, lastEntryMs } of coverage) {
     const labels: Labels = { [a.profile]: profile };
     yield { metric: metrics.coverageReporters, labels, value: reporters };
+    yield { metric: metrics.coverageSilent, labels, value: silent };
     if (lastEntryMs !== undefined)
       yield { metric: metrics.coverageLastEntryAge, labels, value: Math.max(0, nowMs - lastEntryMs) / 1000 };
   }

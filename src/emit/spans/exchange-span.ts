@@ -1,4 +1,4 @@
-import { SpanKind, type SpanStatus, SpanStatusCode } from '@opentelemetry/api';
+import { type SpanContext, SpanKind, type SpanStatus, SpanStatusCode } from '@opentelemetry/api';
 import {
   ATTR_ERROR_TYPE,
   ATTR_HTTP_REQUEST_RESEND_COUNT,
@@ -10,12 +10,12 @@ import {
 } from '@opentelemetry/semantic-conventions';
 import type { Endpoint } from '../../model/endpoint.ts';
 import { type Attempt, type Exchange, judgedAttempt } from '../../model/exchange.ts';
-import type { Profile, Reporter } from '../../model/reporter.ts';
+import type { Reporter } from '../../model/reporter.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict, Verdict } from '../../model/verdict.ts';
 import { attribute as a, type SpanFacts } from '../attributes.ts';
 import { grpcStatusAttributes, grpcStatusName, requestAttributes, spanName } from './request-attributes.ts';
 
-/** A span as it will be started and ended. Times are epoch ms, Envoy's clock. */
+/** A span as it will be started and ended. Times are epoch ms: Envoy's clock, of a pin ours. */
 export interface SpanPlan {
   name: string;
   kind: SpanKind;
@@ -23,9 +23,11 @@ export interface SpanPlan {
   endMs: number;
   facts: SpanFacts;
   status: SpanStatus;
+  /** A span of another trace that this one has to do with. */
+  link: SpanContext | undefined;
 }
 
-const unset: SpanStatus = { code: SpanStatusCode.UNSET };
+export const unset: SpanStatus = { code: SpanStatusCode.UNSET };
 
 /**
  * SERVER where the proxy takes requests in its own name or at the door of its workload. A sidecar's way out is the
@@ -36,8 +38,12 @@ export function exchangeKind(reporter: Reporter, underEnvoy: boolean): SpanKind 
   return underEnvoy || reporter.kind === 'sidecar_outbound' ? SpanKind.INTERNAL : SpanKind.SERVER;
 }
 
-/** The span of a whole exchange. */
-export function exchangePlan({ exchange, verdict }: JudgedExchange, underEnvoy: boolean): SpanPlan {
+/** The span of a whole exchange. `pinSpan`: of the stale pin that it went over. */
+export function exchangePlan(
+  { exchange, verdict }: JudgedExchange,
+  underEnvoy: boolean,
+  pinSpan: SpanContext | undefined,
+): SpanPlan {
   const endMs = endOf(exchange);
   const used = judgedAttempt(exchange);
   return {
@@ -49,11 +55,12 @@ export function exchangePlan({ exchange, verdict }: JudgedExchange, underEnvoy: 
       ...requestAttributes(exchange),
       ...protocolAttributes(exchange.protocol),
       ...grpcStatusAttributes(exchange.isGrpc, exchange.grpcStatus),
-      ...reporterAttributes(exchange.reporter, exchange.profile),
+      ...reporterAttributes(exchange.reporter),
       ...verdictAttributes(verdict),
       ...pinAttributes(verdict.pin, endMs),
       ...connectionAttributes(used),
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: exchange.code,
+      [a.profile]: exchange.profile,
       [a.cluster]: exchange.cluster,
       [a.endpoint]: used?.peer.text,
       'sidelight.route': exchange.route,
@@ -66,6 +73,7 @@ export function exchangePlan({ exchange, verdict }: JudgedExchange, underEnvoy: 
       [ATTR_ERROR_TYPE]: isFailure(verdict) ? errorType(verdict, exchange) : undefined,
     },
     status: isFailure(verdict) ? { code: SpanStatusCode.ERROR, message: errorType(verdict, exchange) } : unset,
+    link: pinSpan,
   };
 }
 
@@ -97,12 +105,12 @@ export function attemptPlan({ exchange, verdict }: JudgedExchange, index: number
       [ATTR_ERROR_TYPE]: error,
     },
     status: failed ? { code: SpanStatusCode.ERROR, message: error ?? 'unknown' } : unset,
+    link: undefined,
   };
 }
 
-export function reporterAttributes({ kind, pod, nodeId, envoyVersion }: Reporter, profile: Profile): SpanFacts {
+export function reporterAttributes({ kind, pod, nodeId, envoyVersion }: Reporter): SpanFacts {
   return {
-    [a.profile]: profile,
     [a.reporterKind]: kind,
     'sidelight.reporter.pod': pod === '' ? undefined : pod,
     'sidelight.reporter.node_id': nodeId === '' ? undefined : nodeId,

@@ -8,16 +8,30 @@ export interface KeepFacts {
   outcome: Outcome;
   failedPhase: Phase | undefined;
   pin: Pin | undefined;
+  /** The config expects pins of the cluster: they are no reason. */
+  pinExpected: boolean;
   durationMs: number | undefined;
   /** An exchange that lasts longer is slow, ms. */
   slowMs: number;
 }
 
+/** Whether a pin is one to wonder about: its endpoint left, and no grace is left either. */
+export function isStale(pin: Pin): pin is 'stale' | 'stale_view' {
+  return pin === 'stale' || pin === 'stale_view';
+}
+
 /** What makes an exchange worth keeping, the first that holds. */
-export function keptReason({ outcome, failedPhase, pin, durationMs, slowMs }: KeepFacts): KeptReason | undefined {
+export function keptReason({
+  outcome,
+  failedPhase,
+  pin,
+  pinExpected,
+  durationMs,
+  slowMs,
+}: KeepFacts): KeptReason | undefined {
   if (outcome === 'masked' || outcome === 'exhausted') return outcome;
   if (failedPhase === 'in_body') return 'in_body';
-  if (pin === 'stale' || pin === 'stale_view') return pin;
+  if (pin !== undefined && isStale(pin) && !pinExpected) return pin;
   return durationMs !== undefined && durationMs > slowMs ? 'slow' : undefined;
 }
 

@@ -1,15 +1,18 @@
-import { type Attributes, type Context, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
+import { ROOT_CONTEXT, type SpanContext } from '@opentelemetry/api';
 import { SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
+import { judgedAttempt } from '../../model/exchange.ts';
 import type { Reporter } from '../../model/reporter.ts';
-import type { JudgedExchange } from '../../model/verdict.ts';
-import type { SpanFacts } from '../attributes.ts';
+import type { JudgedExchange, Pin } from '../../model/verdict.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import type { IsPinExpected } from '../pin-expected.ts';
 import type { TaggedResponse } from '../tagged-response.ts';
 import { toHrTime } from '../time.ts';
 import { attemptPlan, exchangePlan, type SpanPlan } from './exchange-span.ts';
 import type { ChosenIds } from './ids.ts';
-import { type Decision, decide, type KeptReason, keptReason } from './keep.ts';
+import { type Decision, decide, isStale, type KeptReason, keptReason } from './keep.ts';
 import { type Placement, placementOf } from './parent.ts';
+import type { PinSpans } from './pin-spans.ts';
+import { startSpan } from './start-span.ts';
 import { taggedPlan } from './tagged-span.ts';
 import { type BucketLimits, TokenBuckets } from './token-buckets.ts';
 import type { WorkloadTracers } from './workload-tracers.ts';
@@ -21,12 +24,16 @@ export interface Sampling {
   kept: BucketLimits;
   /** An exchange that lasts longer is kept as slow, ms. */
   slowMs: (cluster: string | undefined) => number;
+  /** Such pins are no reason to keep anything. */
+  isPinExpected: IsPinExpected;
 }
 
 export interface SpanWriterOptions {
   tracers: WorkloadTracers;
   ids: ChosenIds;
   sampling: Sampling;
+  /** Where an exchange finds the span of its pin. */
+  pins: Pick<PinSpans, 'spanOf'>;
   self: SelfMetrics;
 }
 
@@ -49,11 +56,14 @@ export class SpanWriter {
     const place = this.#rooted(placementOf(exchange));
     const { outcome, failedPhase } = verdict;
     const slowMs = this.#options.sampling.slowMs(cluster);
-    const reason = keptReason({ outcome, failedPhase, pin: verdict.pin?.pin, durationMs, slowMs });
+    const pin = verdict.pin?.pin;
+    const pinExpected = this.#isPinExpected(pin, cluster);
+    const reason = keptReason({ outcome, failedPhase, pin, pinExpected, durationMs, slowMs });
     const decision = this.#decide(place, reason, `${cluster ?? ''}\n${outcome}`, nowMs);
     if (!this.#counted(decision, 1 + exchange.attempts.length)) return undefined;
     const attempts = exchange.attempts.map((attempt, index) => attemptPlan(judged, index, attempt));
-    return this.#write(exchange.reporter, place, exchangePlan(judged, place.underEnvoy), attempts, decision);
+    const plan = exchangePlan(judged, place.underEnvoy, this.#pinSpan(judged));
+    return this.#write(exchange.reporter, place, plan, attempts, decision);
   }
 
   /** One span, of profile `tag`. */
@@ -63,7 +73,14 @@ export class SpanWriter {
     const place = this.#rooted(placementOf({ traceparent, injected, envoyTraceId: undefined, envoySpanId: undefined }));
     const durationMs = requestStartMs === undefined ? undefined : nowMs - requestStartMs;
     const slowMs = this.#options.sampling.slowMs(cluster);
-    const reason = keptReason({ outcome: 'unknown', failedPhase: undefined, pin: pin.pin, durationMs, slowMs });
+    const reason = keptReason({
+      outcome: 'unknown',
+      failedPhase: undefined,
+      pin: pin.pin,
+      pinExpected: this.#isPinExpected(pin.pin, cluster),
+      durationMs,
+      slowMs,
+    });
     const decision = this.#decide(place, reason, `${cluster ?? ''}\nunknown`, nowMs);
     if (!this.#counted(decision, 1)) return undefined;
     return this.#write(facts.reporter, place, taggedPlan(tagged, nowMs), [], decision);
@@ -84,6 +101,19 @@ export class SpanWriter {
     return this.#ratio.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED;
   }
 
+  #isPinExpected(pin: Pin | undefined, cluster: string | undefined): boolean {
+    return pin !== undefined && isStale(pin) && this.#options.sampling.isPinExpected(cluster);
+  }
+
+  #pinSpan({ exchange, verdict }: JudgedExchange): SpanContext | undefined {
+    const used = judgedAttempt(exchange);
+    const cluster = used?.cluster ?? exchange.cluster;
+    if (verdict.pin === undefined || !isStale(verdict.pin.pin)) return undefined;
+    if (cluster === undefined || used?.connectionId === undefined) return undefined;
+    const { reporter } = exchange;
+    return this.#options.pins.spanOf({ reporter, cluster, peer: used.peer, connectionId: used.connectionId });
+  }
+
   #counted(decision: Decision, spans: number): boolean {
     if (decision.kept) this.#options.self.spansKept(decision.why, spans);
     else this.#options.self.spansDropped(decision.why, spans);
@@ -98,22 +128,11 @@ export class SpanWriter {
     { why }: Decision,
   ): string {
     const tracer = this.#options.tracers.get(reporter);
-    const around = place.parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, place.parent);
     this.#options.ids.choose({ traceId: place.traceId, spanId: place.spanId });
     const kept = why === 'sampled' ? undefined : why;
-    const span = start(tracer, around, { ...plan, facts: { ...plan.facts, 'sidelight.kept_reason': kept } });
-    const inside = trace.setSpan(ROOT_CONTEXT, span);
-    for (const attempt of attempts) start(tracer, inside, attempt).end(toHrTime(attempt.endMs));
+    const span = startSpan(tracer, place.parent, { ...plan, facts: { ...plan.facts, 'sidelight.kept_reason': kept } });
+    for (const attempt of attempts) startSpan(tracer, span.spanContext(), attempt).end(toHrTime(attempt.endMs));
     span.end(toHrTime(plan.endMs));
     return span.spanContext().traceId;
   }
-}
-
-function start(tracer: Tracer, context: Context, { name, kind, startMs, facts, status }: SpanPlan): Span {
-  const span = tracer.startSpan(name, { kind, startTime: toHrTime(startMs), attributes: present(facts) }, context);
-  return span.setStatus(status);
-}
-
-function present(facts: SpanFacts): Attributes {
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,3 @@
-import { SpanStatusCode } from '@opentelemetry/api';
 import { ATTR_HTTP_RESPONSE_STATUS_CODE } from '@opentelemetry/semantic-conventions';
 import { attribute as a } from '../attributes.ts';
 import type { TaggedResponse } from '../tagged-response.ts';
@@ -9,6 +8,7 @@ import {
   pinAttributes,
   reporterAttributes,
   type SpanPlan,
+  unset,
 } from './exchange-span.ts';
 import { requestAttributes, spanName } from './request-attributes.ts';
 
@@ -26,10 +26,11 @@ export function taggedPlan({ facts, tags, pin }: TaggedResponse, nowMs: number):
     endMs: Math.max(startMs, nowMs),
     facts: {
       ...requestAttributes({ method, authority, path, scheme: undefined, isGrpc: false }),
-      ...reporterAttributes(reporter, profile),
+      ...reporterAttributes(reporter),
       ...(facts.upstream === undefined ? {} : pinAttributes(pin, nowMs)),
       ...connectionAttributes(facts),
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: code,
+      [a.profile]: profile,
       [a.cluster]: cluster,
       [a.endpoint]: facts.upstream?.text,
       [a.outcome]: 'unknown',
@@ -40,6 +41,8 @@ export function taggedPlan({ facts, tags, pin }: TaggedResponse, nowMs: number):
       'sidelight.attempts': tags.attempts,
       'sidelight.retried': tags.retried,
     },
-    status: { code: SpanStatusCode.UNSET },
+    status: unset,
+    // Pins have spans only where connections are logged.
+    link: undefined,
   };
 }
