@@ -1,6 +1,7 @@
 import { describe, expect, type TestContext, test, vi } from 'vitest';
 import type { EndpointChange } from '../../src/discovery/change.ts';
 import type { Discovery, DiscoveryOptions } from '../../src/discovery/discovery.ts';
+import { judgePin } from '../../src/judge/pin.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { DnsServer } from '../../src/lab/dns-server.ts';
 import type { SidelightError } from '../../src/lib/errors.ts';
@@ -74,9 +75,13 @@ describe.concurrent('discovery by DNS', () => {
     expect([...(view?.left.keys() ?? [])]).toEqual(['127.0.0.11']);
   });
 
-  test.for(['servfail', 'drop'] as const)(
+  test.for([
+    ['servfail', 'ESERVFAIL'],
+    ['drop', 'ETIMEOUT'],
+    ['garbage', 'EBADRESP'],
+  ] as const)(
     '%s empties nothing: the view keeps its list, tells the error and ages',
-    async (kind, context) => {
+    async ([kind, code], context) => {
       const { dns, changes, errors, discover } = await scene(context);
       dns.set('a.example.com', addresses('127.0.0.11'));
       const discovery = discover();
@@ -90,7 +95,7 @@ describe.concurrent('discovery by DNS', () => {
         code: 'dns_failed',
         message: expect.stringMatching(new RegExp(`^a.example.com: found "E[A-Z]+ from 127.0.0.1:${dns.port}"`)),
       });
-      expect(view?.lastError).toBe(`${kind === 'servfail' ? 'ESERVFAIL' : 'ETIMEOUT'} from 127.0.0.1:${dns.port}`);
+      expect(view?.lastError).toBe(`${code} from 127.0.0.1:${dns.port}`);
       expect(discovery.snapshot().cluster(cluster)?.lastAnswerMs).toBe(view?.lastAnswerMs);
       expect(listed(discovery)).toEqual(['127.0.0.11']);
       dns.set('a.example.com', addresses('127.0.0.11'));
@@ -135,6 +140,97 @@ describe.concurrent('discovery by DNS', () => {
       await vi.waitFor(() => expect(discovery.snapshot().cluster(cluster)?.lastAnswerMs).not.toBe(lastAnswerMs), until);
     },
   );
+
+  test('an answer that is too long for UDP is read whole', async (context) => {
+    const { dns, errors, discover } = await scene(context);
+    const many = Array.from({ length: 200 }, (_, i) => `10.0.0.${i}`);
+    dns.set('a.example.com', { kind: 'long', addresses: many, ttlSeconds: 1 });
+    const discovery = discover();
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery).toSorted()).toEqual(many.toSorted()), until);
+    expect(errors).toEqual([]);
+  });
+
+  test('garbage from the first answer on judges nothing, and again nothing when the view is stale', async (context) => {
+    const { dns, errors, discover } = await scene(context);
+    dns.set('a.example.com', { kind: 'garbage' });
+    const discovery = discover({}, { staleAfterMs: 800 });
+    const endpoint = { text: '127.0.0.11:80', kind: 'ip', ip: '127.0.0.11', port: 80 } as const;
+    const pin = () => {
+      const nowMs = Date.now();
+      const view = discovery.snapshot().cluster(cluster);
+      return judgePin({ view, endpoint, connectionOpenedMs: 1, requestStartMs: nowMs, nowMs, clockUncertaintyMs: 0 });
+    };
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), until);
+    expect(pin()).toMatchObject({ pin: 'unknown', reason: 'no_answer_yet' });
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    await vi.waitFor(() => expect(pin()).toMatchObject({ pin: 'current' }), until);
+    dns.set('a.example.com', { kind: 'garbage' });
+    await vi.waitFor(() => expect(pin()).toMatchObject({ pin: 'unknown', reason: 'source_stale' }), until);
+    expect(listed(discovery)).toEqual(['127.0.0.11']);
+  });
+
+  test('asked all, the list is everything that any server lists; one that fails holds what it said and is named', async (context) => {
+    const { cleanup, dns, changes, errors, discover } = await scene(context);
+    const other = cleanup.use(await DnsServer.start());
+    dns.set('a.example.com', addresses('127.0.0.11', '127.0.0.12'));
+    other.set('a.example.com', addresses('127.0.0.12', '127.0.0.13'));
+    const discovery = discover({}, { ask: 'all', servers: [`127.0.0.1:${dns.port}`, `127.0.0.1:${other.port}`] });
+    const view = () => discovery.snapshot().cluster(cluster);
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11', '127.0.0.12', '127.0.0.13']), until);
+    other.set('a.example.com', { kind: 'servfail' });
+    await vi.waitFor(() => expect(errors).toHaveLength(1), until);
+    expect(errors[0]?.message).toContain(`ESERVFAIL from 127.0.0.1:${other.port}`);
+    expect(errors[0]?.message).not.toContain(`:${dns.port}`);
+    const { lastAnswerMs } = view() ?? {};
+    // What the one that answers says counts meanwhile, but the whole grows no younger.
+    dns.set('a.example.com', addresses('127.0.0.14'));
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.14', '127.0.0.12', '127.0.0.13']), until);
+    expect(view()).toMatchObject({ lastAnswerMs, lastError: `ESERVFAIL from 127.0.0.1:${other.port}` });
+    expect(changes).toMatchObject([{ added: ['127.0.0.14'], removed: ['127.0.0.11'] }]);
+    other.set('a.example.com', addresses('127.0.0.14'));
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.14']), until);
+    expect(view()?.lastAnswerMs).toBeGreaterThan(lastAnswerMs ?? 0);
+    expect(view()?.lastError).toBeUndefined();
+  });
+
+  test('asked all, a server that never knew the name takes nothing away and is told', async (context) => {
+    const { cleanup, dns, errors, discover } = await scene(context);
+    const other = cleanup.use(await DnsServer.start());
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    const discovery = discover({}, { ask: 'all', servers: [`127.0.0.1:${dns.port}`, `127.0.0.1:${other.port}`] });
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.11']), until);
+    const first = discovery.snapshot().cluster(cluster)?.lastAnswerMs;
+    await vi.waitFor(
+      () => expect(discovery.snapshot().cluster(cluster)?.lastAnswerMs).toBeGreaterThan(first ?? Infinity),
+      until,
+    );
+    expect(errors[0]?.message).toContain(`ENOTFOUND from 127.0.0.1:${other.port}`);
+  });
+
+  test('in a window an address stays listed until its time is over, whatever answers bring and take', async (context) => {
+    const { dns, changes, discover } = await scene(context);
+    const rules = new Map([['windowed', { ...noRule, host: 'a.example.com', windowMs: 1500 }]]);
+    const discovery = discover({ rule: (name) => rules.get(name) ?? noRule });
+    dns.set('a.example.com', addresses('127.0.0.11'));
+    discovery.watch('windowed');
+    discovery.watch(cluster);
+    await vi.waitFor(() => expect(listed(discovery, 'windowed')).toEqual(['127.0.0.11']), until);
+    dns.set('a.example.com', addresses('127.0.0.12'));
+    await vi.waitFor(() => expect(listed(discovery)).toEqual(['127.0.0.12']), until);
+    const view = () => discovery.snapshot().cluster('windowed');
+    expect([...(view()?.listed.keys() ?? [])].toSorted()).toEqual(['127.0.0.11', '127.0.0.12']);
+    expect(view()).toMatchObject({ left: new Map(), changes: { added: 1, removed: 1 } });
+    await vi.waitFor(() => expect(listed(discovery, 'windowed')).toEqual(['127.0.0.12']), until);
+    const answeredWithoutMs = changes[0]?.atMs ?? 0;
+    const leftAtMs = view()?.left.get('127.0.0.11') ?? 0;
+    expect(leftAtMs).toBeGreaterThan(answeredWithoutMs + 500);
+    expect(leftAtMs).toBeLessThanOrEqual(answeredWithoutMs + 1500);
+    expect(changes.map((change) => change.cluster).toSorted()).toEqual([cluster, 'windowed']);
+  });
 
   test('a name that never existed gives no answer', async (context) => {
     const { errors, discover } = await scene(context);

@@ -44,6 +44,19 @@ it.each([
   expect(server.queries('app.test')).toBe(1);
 });
 
+it('says over UDP that an answer is too long for it, and gives it over TCP', async () => {
+  const many = Array.from({ length: 200 }, (_, i) => `10.0.0.${i}`);
+  server.set('app.test', { kind: 'long', addresses: many, ttlSeconds: 7 });
+  expect((await resolver.resolve4('app.test')).toSorted()).toEqual(many.toSorted());
+  expect(server.queries('app.test')).toBe(2);
+});
+
+it('sends what is no DNS', async () => {
+  server.set('app.test', { kind: 'garbage' });
+  await expect(resolver.resolve4('app.test')).rejects.toMatchObject({ code: expect.stringMatching(/^E/) });
+  expect(server.queries('app.test')).toBe(1);
+});
+
 it('knows no other name', async () => {
   await expect(resolver.resolve4('other.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
 });
