@@ -1,10 +1,13 @@
-import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { ConfigOverrides } from '../config/check-config.ts';
 import { SidelightError } from '../lib/errors.ts';
 import { runDemo } from './demo/run.ts';
 import type { Program } from './demo/sidelight-process.ts';
+import { wrongArguments } from './drained/decide.ts';
+import { type DrainedFlags, defaultFrom } from './drained/options.ts';
+import { drained } from './drained/run.ts';
 import { type Surroundings, serve } from './serve/serve.ts';
+import { signalCode } from './signal-code.ts';
 
 /** What the program knows of the process it runs in. */
 export interface ProgramOptions extends Surroundings {
@@ -49,6 +52,8 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
       ),
     );
 
+  addDrained(program, exit, (target, flags) => run(() => drained(target, flags, around)));
+
   program
     .command('demo')
     .description('play five scenarios on a real Envoy on this machine')
@@ -57,6 +62,40 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
     .action((flags: { keep?: true }) => run(() => demo(flags.keep === true, around)));
 
   return program;
+}
+
+function addDrained(
+  program: Command,
+  exit: (code: number) => void,
+  run: (target: string, flags: DrainedFlags) => Promise<void>,
+): void {
+  program
+    .command('drained')
+    .description('wait until nobody uses an endpoint that is to be shut down; docs/drained.md')
+    .argument('<endpoint|host>', 'IP, IP:port or [v6]:port; or a DNS name: all endpoints that left it')
+    .option('--quiet-for <time>', 'how long nobody may have used it', '60s')
+    .option('--timeout <time>', 'how long to wait', '15m')
+    .option(
+      '--from <url>',
+      `a replica, or a name with an address for each; may be repeated (default: ${defaultFrom})`,
+      append,
+    )
+    .option('--ignore-reporter <id>', 'node id or pod of a proxy that is gone; may be repeated', append)
+    .option('--json', 'print one JSON object at the end')
+    .helpOption('--help', 'print this help')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 drained, 1 not within the timeout, 2 wrong arguments, 3 cannot know, 4 quiet, but connections may be open.',
+    )
+    .exitOverride((error) => {
+      exit(error.exitCode === 0 ? 0 : wrongArguments);
+      throw error;
+    })
+    .action(run);
+}
+
+function append(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
 }
 
 interface ServeFlags {
@@ -97,8 +136,7 @@ async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
   });
   if (stoppedBy !== '') around.out('\nStopped; nothing is left running.');
   if (end !== 'interrupted') return end === 'met' ? 0 : 1;
-  // As a shell reports a program that a signal ended.
-  return 128 + (Object.entries(constants.signals).find(([name]) => name === stoppedBy)?.[1] ?? 0);
+  return signalCode(stoppedBy);
 }
 
 function failed(error: unknown, { err }: ProgramOptions): number {
