@@ -60,9 +60,20 @@ function common(options: ClusterOptions): Cluster {
   };
 }
 
-const http2Options = {
-  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-    '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-    explicit_http_config: { http2_protocol_options: {} },
-  },
-};
+const http2Options = httpOptions({ explicit_http_config: { http2_protocol_options: {} } });
+
+/** A cluster's `typed_extension_protocol_options` with these of Envoy's `HttpProtocolOptions`. */
+function httpOptions(options: Json): Json {
+  const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  return { [name]: { '@type': `type.googleapis.com/${name}`, ...options } };
+}
+
+/** For `extra` of an HTTP/1.1 cluster: what applies to each of its connections, such as `max_connection_duration`. */
+export function commonHttpOptions(options: Json): Json {
+  return {
+    typed_extension_protocol_options: httpOptions({
+      common_http_protocol_options: options,
+      explicit_http_config: { http_protocol_options: {} },
+    }),
+  };
+}

@@ -67,6 +67,8 @@ export interface LabConfigOptions {
   tcpLogFlushMs?: number;
   /** Time between two periodic entries of an HTTP attempt that lives, ms; Envoy's least is 1. */
   httpLogFlushMs?: number;
+  /** More of Envoy's `TcpProxy`, such as `idle_timeout`. */
+  tcpProxy?: Json;
 }
 
 /**
@@ -97,6 +99,8 @@ function mergeClusters(shipped: readonly Cluster[], options: LabConfigOptions): 
   return [...clusters.values()];
 }
 
+const tcpProxyType = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+
 function adaptListener(listener: Listener, options: LabConfigOptions): void {
   listener.address.socket_address.port_value = 0;
   for (const { typed_config: filter } of listener.filter_chains.flatMap((chain) => chain.filters)) {
@@ -111,6 +115,7 @@ function adaptListener(listener: Listener, options: LabConfigOptions): void {
         http.upstream_log_options['upstream_log_flush_interval'] = duration(options.httpLogFlushMs);
       }
     }
+    if (filter['@type'] === tcpProxyType) Object.assign(filter, options.tcpProxy);
     const host = filter.route_config?.virtual_hosts[0];
     if (host && options.routes) host.routes = [...options.routes];
     if (options.inject) allowInject(filter.http_filters ?? []);

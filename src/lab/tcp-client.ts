@@ -9,6 +9,8 @@ export interface TcpClient {
   closed(): boolean;
   /** Ends it in order and waits until it is gone. */
   close(): Promise<void>;
+  /** Breaks it (RST). */
+  reset(): void;
 }
 
 /** Leaves no listener behind: a connection may be talked over for long. */
@@ -43,5 +45,6 @@ export async function tcpClient(port: number): Promise<TcpClient> {
       socket.resume();
       await gone;
     },
+    reset: () => void socket.resetAndDestroy(),
   };
 }

@@ -8,8 +8,10 @@ export interface TcpEcho {
   /** Bytes received since the start. */
   bytes(): number;
   openConnections(): number;
-  /** Breaks every open connection. */
+  /** Closes every open connection (FIN). */
   cycle(): void;
+  /** Breaks every open connection (RST). */
+  reset(): void;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,9 @@ export async function startTcpEcho(ip: string, port = 0): Promise<TcpEcho> {
     bytes: () => bytes,
     openConnections: () => sockets.size,
     cycle,
+    reset() {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
     async close() {
       const closed = once(server, 'close');
       server.close();

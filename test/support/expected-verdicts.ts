@@ -14,6 +14,7 @@ export const expectedHttp: Record<string, [outcome: string, attempts: string[]]>
   'client-abort-http2-in-body': ['aborted in_body', ['client_cancelled']],
   'connect-timeout-not-retried': ['failed before_headers none', ['connect_timeout']],
   'connect-timeout-retried': ['masked connect_timeout', ['connect_timeout', 'ok']],
+  'connection-close': ['ok', ['ok']],
   'die-in-body': ['failed in_body none', ['protocol_error']],
   'die-in-body-after-retry': ['exhausted in_body none', ['status_5xx', 'protocol_error']],
   'die-in-body-http2': ['failed in_body none', ['reset']],
@@ -41,6 +42,10 @@ export const expectedHttp: Record<string, [outcome: string, attempts: string[]]>
   'hedge-third-wins': ['masked per_try_timeout hedged', ['per_try_timeout', 'per_try_timeout', 'ok']],
   'internal-redirect': ['ok', ['ok', 'ok']],
   'internal-redirect-with-retries': ['masked status_5xx', ['status_5xx', 'ok', 'status_5xx', 'ok']],
+  'long-request-http1': ['ok', ['ok']],
+  'long-request-http2': ['ok', ['ok']],
+  'long-request-silent': ['ok', ['ok']],
+  'max-connection-duration': ['ok', ['ok']],
   'max-stream-duration': ['failed before_headers none', ['timeout']],
   'max-stream-duration-of-attempt': ['failed before_headers none', ['timeout']],
   'mirror-on-first-connection': ['ok', ['ok']],
@@ -86,8 +91,12 @@ export const expectedTcp: Record<string, string> = {
   'tcp-closed-by-upstream': 'ok',
   'tcp-connect-timeout': 'connect_timeout',
   'tcp-connection': 'ok',
+  'tcp-idle-timeout': 'ok',
+  'tcp-max-duration': 'timeout',
   'tcp-no-host': 'unknown',
   'tcp-refused': 'connect_failure',
+  'tcp-reset-by-client': 'ok',
+  'tcp-reset-by-upstream': 'reset',
 };
 
 /** Facts of a verdict as the tables spell them, in this order; what is absent is left out. */

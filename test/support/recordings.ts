@@ -20,11 +20,13 @@ export function recordedCases(version: string): string[] {
 
 interface Recording {
   envoy: string;
+  /** Envoy's own count of upstream connections at the end. */
+  connections: { active: number; destroyedByEnvoy: number; destroyedByServer: number };
   client: { status?: number; error?: string }[];
   messages: { stream: number; bytes: string }[];
 }
 
-function readRecording(name: string, version: string): Recording {
+export function readRecording(name: string, version: string): Recording {
   return JSON.parse(readFileSync(new URL(`${name}.json`, folderOf(version)), 'utf8')) as Recording;
 }
 

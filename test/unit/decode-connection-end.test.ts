@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeLogMessage } from '../../src/decode/log-message.ts';
+import { readRecording, recordedCases } from '../support/recordings.ts';
 import { limits, reference } from '../support/wire.ts';
 
 const whole = { time_to_last_upstream_tx_byte: { nanos: 1 }, time_to_last_upstream_rx_byte: { nanos: 2 } };
@@ -84,3 +85,70 @@ test.each(['UpstreamPeriodic', 'UpstreamPoolReady', 'DownstreamEnd', 'TcpPeriodi
     expect(endOf(type, {})).toEqual(notClosed);
   },
 );
+
+/** Of the connections that a recorded Envoy told of, how many it closed with an entry, by whom, and its own count. */
+function closedIn(version: string, name: string) {
+  const { connections, messages } = readRecording(name, version);
+  const ids = new Set<string>();
+  const closers = new Map<string, string>();
+  for (const { bytes } of messages) {
+    const result = decodeLogMessage(Buffer.from(bytes, 'base64'), limits);
+    if (!result.ok) throw new Error(result.error.text);
+    for (const { type, tags, closesConnection, closedBy } of result.message.entries) {
+      if (tags.connectionId === undefined || type === 'downstream_end') continue;
+      ids.add(tags.connectionId);
+      if (closesConnection) closers.set(tags.connectionId, closedBy ?? 'not known');
+    }
+  }
+  return { open: ids.size - closers.size, closers: [...closers.values()], connections };
+}
+
+const recordings = ['1.40', '1.37'].flatMap((version) =>
+  recordedCases(version).map((name): [version: string, name: string] => [version, name]),
+);
+/** Envoy closed an idle one, and said nothing. */
+const silent = 'max-connection-duration';
+
+describe('the connections that the entries leave open are those that Envoy has', () => {
+  test.each(recordings.filter(([, name]) => name !== silent))('Envoy %s, %s', (version, name) => {
+    const { open, connections, closers } = closedIn(version, name);
+    expect(open).toBe(connections.active);
+    const count = (closer: string) => closers.filter((each) => each === closer).length;
+    // `connection: close`: it is Envoy that closes, as the server wants it.
+    const [byEnvoy, byServer] = name === 'connection-close' ? ['server', 'envoy'] : ['envoy', 'server'];
+    expect(count(byEnvoy)).toBeLessThanOrEqual(connections.destroyedByEnvoy);
+    expect(count(byServer)).toBeLessThanOrEqual(connections.destroyedByServer);
+  });
+
+  test(`but for one that it closes while it is idle: of that, no entry tells`, () => {
+    expect(closedIn('1.40', silent)).toEqual({
+      open: 1,
+      closers: [],
+      connections: { active: 0, destroyedByEnvoy: 1, destroyedByServer: 0 },
+    });
+  });
+});
+
+describe.each([
+  ['1.40', 'tcp-max-duration', ['envoy']],
+  ['1.40', 'tcp-reset-by-upstream', ['server']],
+  // Envoy 1.37 has no flag for it.
+  ['1.37', 'tcp-reset-by-upstream', ['not known']],
+  ['1.40', 'tcp-reset-by-client', ['not known']],
+  ['1.40', 'tcp-idle-timeout', ['not known']],
+  ['1.40', 'tcp-connection', ['not known']],
+  ['1.40', 'tcp-closed-by-upstream', ['not known']],
+  ['1.40', 'connection-close', ['server']],
+  ['1.40', 'reset-before-headers-not-retried', ['server']],
+  ['1.40', 'reset-before-headers-http2', []],
+  ['1.40', 'die-in-body', ['not known']],
+  ['1.40', 'protocol-error', ['not known']],
+  ['1.40', 'client-abort-http1-in-body', ['envoy']],
+  ['1.40', 'status-503-retried', ['envoy']],
+  ['1.40', 'websocket-ended-by-upstream', ['server']],
+  ['1.40', 'websocket-ended-by-client', ['envoy']],
+])('Envoy %s, %s', (version, name, by) => {
+  test(`closed by: ${by.join() || 'nobody'}`, () => {
+    expect(closedIn(version, name).closers).toEqual(by);
+  });
+});
