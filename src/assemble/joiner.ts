@@ -4,6 +4,7 @@ import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import { buildExchange, isRedirect, isSame } from './build-exchange.ts';
 import { isMirror } from './mirrors.ts';
+import { RecentKeys } from './recent-keys.ts';
 
 /** The stream that an entry came on. `id` is unique in this process. */
 export interface JoinStream {
@@ -17,7 +18,7 @@ export interface JoinOptions {
   lingerMs: number;
   /** From an exchange's first entry to giving up on its end, ms. */
   maxWaitMs: number;
-  /** Exchanges held at once; the oldest leaves first. As many closed keys are remembered, to know a late entry. */
+  /** Exchanges held at once; the oldest leaves first. Up to as many closed keys are remembered, to know a late entry. */
   maxExchanges: number;
   /** Attempts kept per exchange; further ones are counted as `refused`. */
   maxAttempts: number;
@@ -55,12 +56,13 @@ export class Joiner {
   readonly #lingering = new Map<string, Open>();
   /** Waiting exchanges whose stream ended, by `orphanId`: Envoy reopens a stream at once, often to us again. */
   readonly #orphans = new Map<string, Open>();
-  readonly #closed = new Set<string>();
+  readonly #closed: RecentKeys;
   #advancedToMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: JoinOptions, sink: JoinSink) {
     this.#options = options;
     this.#sink = sink;
+    this.#closed = new RecentKeys(options.maxExchanges);
   }
 
   /** Exchanges held now; never more than `maxExchanges`. */
@@ -106,7 +108,7 @@ export class Joiner {
       if (open.stream.id !== streamId) continue;
       this.#close(open, undefined);
       // A last attempt's entry may come on the stream that Envoy opens instead.
-      this.#remember(orphanId(open.stream, open.key));
+      this.#closed.add(orphanId(open.stream, open.key));
     }
     for (const open of this.#waiting.values()) {
       if (open.stream.id !== streamId) continue;
@@ -188,7 +190,7 @@ export class Joiner {
     this.#waiting.delete(open.id);
     this.#lingering.delete(open.id);
     this.#orphans.delete(open.id);
-    this.#remember(open.id);
+    this.#closed.add(open.id);
     const { stream, key, ends, tries } = open;
     const exchange = buildExchange({
       profile: stream.profile,
@@ -199,14 +201,6 @@ export class Joiner {
       incomplete,
     });
     this.#sink.exchange(exchange, stream.id);
-  }
-
-  #remember(id: string): void {
-    if (this.#closed.size >= this.#options.maxExchanges) {
-      const [oldest] = this.#closed;
-      if (oldest !== undefined) this.#closed.delete(oldest);
-    }
-    this.#closed.add(id);
   }
 }
 
