@@ -12,6 +12,8 @@ export interface TcpEcho {
   cycle(): void;
   /** Breaks every open connection (RST). */
   reset(): void;
+  /** Takes no connection any more; those that are open go on. */
+  refuse(): void;
   close(): Promise<void>;
 }
 
@@ -27,6 +29,9 @@ export async function startTcpEcho(ip: string, port = 0): Promise<TcpEcho> {
     });
     socket.once('close', () => sockets.delete(socket));
   });
+  const closed = new Promise<void>((resolve) => {
+    server.once('close', resolve);
+  });
   server.listen({ host: ip, port, exclusive: true });
   await once(server, 'listening');
   const cycle = () => {
@@ -41,8 +46,8 @@ export async function startTcpEcho(ip: string, port = 0): Promise<TcpEcho> {
     reset() {
       for (const socket of sockets) socket.resetAndDestroy();
     },
+    refuse: () => void server.close(),
     async close() {
-      const closed = once(server, 'close');
       server.close();
       cycle();
       await closed;

@@ -19,6 +19,10 @@ export interface MoveOptions {
   ips?: string[];
   /** Any other field of the cluster. */
   extra?: Json;
+  /** More of the route's action. */
+  action?: Json;
+  /** By default LOGICAL_DNS behaves as in Envoy up to 1.38. */
+  runtime?: Json;
 }
 
 /** What discovery must be told so that it asks the same server as the Envoy. */
@@ -37,7 +41,7 @@ export function asksFor(names: readonly string[], dns: DnsServer, graceMs?: numb
 export async function setUpMove(
   cleanup: Cleanup,
   { dns, sidelight }: { dns: DnsServer; sidelight: Pick<TestSidelight, 'grpcPort' | 'metric'> },
-  { name, kind = 'STRICT_DNS', ips = [oldIp, newIp], extra = {} }: MoveOptions,
+  { name, kind = 'STRICT_DNS', ips = [oldIp, newIp], extra = {}, action = {}, runtime }: MoveOptions,
 ) {
   const host = `${name}.test`;
   const answer = (...addresses: string[]) => dns.set(host, { kind: 'addresses', addresses, ttlSeconds: 1 });
@@ -47,8 +51,8 @@ export async function setUpMove(
   const envoy = await startReporter(cleanup, name, {
     sidelightPort: sidelight.grpcPort,
     clusters: [cluster],
-    routes: [routeTo(name)],
-    runtime: kind === 'LOGICAL_DNS' ? oldDns : {},
+    routes: [routeTo(name, undefined, action)],
+    runtime: runtime ?? (kind === 'LOGICAL_DNS' ? oldDns : {}),
   });
   const own = (pin: string | undefined) => ({ cluster: name, ...(pin === undefined ? {} : { pin }) });
   /** Requests with this pin, or all. */
