@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { hostOfCluster } from '../../src/discovery/cluster-host.ts';
 import { type FamilyAnswer, noFamilies, type Round, readRound } from '../../src/discovery/dns-answer.ts';
+import { readServers } from '../../src/discovery/dns-servers.ts';
 import { parseEndpointsFile } from '../../src/discovery/endpoints-file.ts';
-import { dnsGrace, fileGrace } from '../../src/discovery/grace.ts';
+import { dnsGrace, fileGrace, holdTtl, noTtl } from '../../src/discovery/grace.ts';
 import { fail, learn, nothingKnown } from '../../src/discovery/knowledge.ts';
+import { holdWindow, openWindow, slideWindow } from '../../src/discovery/window.ts';
 import { parseIstioCluster } from '../../src/model/cluster-name.ts';
 
 describe('the name behind a cluster', () => {
@@ -104,6 +106,186 @@ describe('what a round of A and AAAA means', () => {
   });
 });
 
+describe('what several name servers mean', () => {
+  const failed = { v4: { kind: 'failed', error: 'ETIMEOUT' }, v6: { kind: 'failed', error: 'ETIMEOUT' } } as const;
+  const unknown = { v4: { kind: 'none', error: 'ENOTFOUND' }, v6: { kind: 'none', error: 'ENOTFOUND' } } as const;
+  const a = (...addresses: string[]) =>
+    ({ v4: { kind: 'addresses', addresses, ttlMs: 1000 }, v6: { kind: 'none', error: 'ENODATA' } }) as const;
+
+  /** The last meaning of some rounds, each of what x and y said. */
+  function after(...rounds: [x: Round, y: Round][]) {
+    let families: Parameters<typeof readServers>[0] = new Map();
+    let meaning = readServers(families, []);
+    for (const [x, y] of rounds) {
+      meaning = readServers(families, [
+        { server: 'x', round: x },
+        { server: 'y', round: y },
+      ]);
+      families = meaning.families;
+    }
+    const { addresses, doubt, error } = meaning;
+    return { addresses, doubt, error };
+  }
+
+  test.each<[string, [Round, Round][], ReturnType<typeof after>]>([
+    [
+      'both are merged',
+      [[a('1', '2'), a('2', '3')]],
+      { addresses: ['1', '2', '3'], doubt: undefined, error: undefined },
+    ],
+    [
+      'nobody knows the name',
+      [[unknown, failed]],
+      { addresses: undefined, doubt: undefined, error: 'ENOTFOUND from x, ETIMEOUT from y' },
+    ],
+    [
+      'one fails and holds what it said',
+      [
+        [a('1'), a('2')],
+        [failed, a('3')],
+      ],
+      { addresses: ['1', '3'], doubt: 'ETIMEOUT from x', error: 'ETIMEOUT from x' },
+    ],
+    [
+      'one that never answered is no reason for doubt',
+      [[failed, a('1')]],
+      { addresses: ['1'], doubt: undefined, error: 'ETIMEOUT from x' },
+    ],
+    [
+      'one says none, and is believed when it says so twice',
+      [
+        [a('1'), a('2')],
+        [unknown, a('2')],
+        [unknown, a('2')],
+      ],
+      { addresses: ['2'], doubt: undefined, error: undefined },
+    ],
+  ])('%s', (_name, rounds, expected) => {
+    expect(after(...rounds)).toEqual(expected);
+  });
+});
+
+describe('what a proxy may hold of an answer', () => {
+  const longest = (...told: [ttlMs: number, atMs: number][]) =>
+    told.reduce((held, [ttlMs, atMs]) => holdTtl(held, ttlMs, atMs), noTtl).longestMs;
+
+  test('the whole TTL, though a caching resolver counts it down', () => {
+    expect(longest([60_000, 0], [40_000, 20_000], [1000, 59_000])).toBe(60_000);
+    expect(longest([5000, 0], [60_000, 5000])).toBe(60_000);
+  });
+
+  test('a TTL that was lowered, when the old one has run out', () => {
+    expect(longest([300_000, 0], [30_000, 10_000], [30_000, 300_000])).toBe(300_000);
+    expect(longest([300_000, 0], [30_000, 10_000], [30_000, 300_001])).toBe(30_000);
+  });
+});
+
+describe('a window', () => {
+  const grace = { graceMs: 10_000, rotatingGraceMs: 600_000 };
+  const windowMs = 60_000;
+
+  /** An endpoint per letter; `-` is a failure. */
+  function after(answers: [atMs: number, endpoints: string][], from = openWindow(nothingKnown, windowMs)) {
+    return answers.reduce(
+      (windowed, [atMs, endpoints]) =>
+        endpoints === '-'
+          ? holdWindow(windowed, 'ETIMEOUT')
+          : slideWindow(windowed, { endpoints: [...endpoints], atMs, grace }, windowMs, 10),
+      from,
+    ).knowledge;
+  }
+
+  test('keeps an endpoint listed until its time after the last answer that had it, with its first time', () => {
+    const before: [number, string][] = [
+      [0, 'ab'],
+      [10_000, 'bc'],
+      [50_000, 'b'],
+    ];
+    expect(after([...before, [59_999, 'b']])).toMatchObject({
+      listed: new Map([
+        ['a', 0],
+        ['b', 0],
+        ['c', 10_000],
+      ]),
+      left: new Map(),
+    });
+    expect(after([...before, [65_000, 'b']])).toMatchObject({
+      listed: new Map([
+        ['b', 0],
+        ['c', 10_000],
+      ]),
+      left: new Map([['a', 60_000]]),
+    });
+  });
+
+  test('an endpoint that comes back in time never left', () => {
+    expect(
+      after([
+        [0, 'ab'],
+        [30_000, 'b'],
+        [50_000, 'ab'],
+        [100_000, 'b'],
+      ]),
+    ).toMatchObject({
+      listed: new Map([
+        ['a', 0],
+        ['b', 0],
+      ]),
+      left: new Map(),
+    });
+  });
+
+  test('runs out for nobody while nobody answers, and begins anew then', () => {
+    const silent: [number, string][] = [
+      [0, 'ab'],
+      [10_000, 'b'],
+      [20_000, '-'],
+      [100_000, '-'],
+      [200_000, 'b'],
+    ];
+    expect(after(silent)).toMatchObject({ left: new Map() });
+    expect(after([...silent, [260_000, 'b']])).toMatchObject({ left: new Map([['a', 260_000]]) });
+  });
+
+  test('has the plain grace, however often answers replace endpoints', () => {
+    expect(
+      after([
+        [0, 'a'],
+        [5000, 'b'],
+        [10_000, 'c'],
+        [70_000, 'd'],
+      ]),
+    ).toMatchObject({
+      left: new Map([
+        ['a', 60_000],
+        ['b', 65_000],
+        ['c', 70_000],
+      ]),
+      graceMs: 10_000,
+    });
+  });
+
+  test('opened later, begins with what left a moment ago', () => {
+    const known = [
+      [0, 'abc'],
+      [5000, 'ab'],
+      [61_000, 'b'],
+    ].reduce(
+      (knowledge, [atMs, endpoints]) =>
+        learn(knowledge, { endpoints: [...String(endpoints)], atMs: Number(atMs), grace }, 10).knowledge,
+      nothingKnown,
+    );
+    const opened = openWindow(known, 50_000);
+    expect(opened.knowledge).toMatchObject({
+      listed: new Map([
+        ['b', 0],
+        ['a', 61_000],
+      ]),
+      left: new Map([['c', 5000]]),
+    });
+  });
+});
+
 describe('what is known after answers', () => {
   function known(answers: [atMs: number, endpoints: string, graceMs?: number][], maxLeft = 10) {
     return answers.reduce((knowledge, [atMs, endpoints, graceMs = 10_000]) => {
@@ -157,6 +339,18 @@ describe('what is known after answers', () => {
     expect(
       learn(failed, { endpoints: ['b'], atMs: 3, grace: { graceMs: 0, rotatingGraceMs: 0 } }, 10).knowledge.lastError,
     ).toBeUndefined();
+  });
+
+  test('an answer that is not whole is taken in and makes nothing younger', () => {
+    const grace = { graceMs: 0, rotatingGraceMs: 0 };
+    const before = known([[1, 'a b']]);
+    const learned = learn(before, { endpoints: ['b', 'c'], atMs: 5, grace, doubt: 'ETIMEOUT from x' }, 10);
+    expect(learned).toMatchObject({ added: ['c'], removed: ['a'] });
+    expect(learned.knowledge).toMatchObject({
+      lastAnswerMs: 1,
+      lastError: 'ETIMEOUT from x',
+      left: new Map([['a', 5]]),
+    });
   });
 
   test('of those that left the oldest is forgotten first', () => {
