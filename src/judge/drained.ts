@@ -151,7 +151,7 @@ function isOneOf(ids: readonly string[], { nodeId, pod }: Reporter): boolean {
 }
 
 /** By what a proxy is told from others. Its workload may be that of its inbound or of its outbound side. */
-export function reporterKey({ nodeId, pod }: Reporter): string {
+export function reporterKey({ nodeId, pod }: Pick<Reporter, 'nodeId' | 'pod'>): string {
   return `${nodeId}|${pod}`;
 }
 

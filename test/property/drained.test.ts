@@ -181,17 +181,18 @@ test('the order in which replicas and endpoints are told changes nothing', () =>
   );
 });
 
-test('of connections told by several replicas none is lost and none doubled, and telling them again changes nothing', () => {
+test('of connections told by several replicas none is lost, none doubled, and none of one replica becomes another', () => {
   fc.assert(
-    fc.property(fc.array(holder, { maxLength: 6 }), (told) => {
-      const ids = (held: readonly HeldConnection[]) =>
-        held.map(({ reporter: { pod }, connectionId, openedMs }) => `${pod} ${connectionId} ${openedMs}`).toSorted();
+    fc.property(fc.array(fc.array(holder, { maxLength: 4 }), { maxLength: 3 }), (told) => {
+      const id = ({ reporter: { pod }, connectionId, openedMs }: HeldConnection) =>
+        `${pod} ${connectionId} ${openedMs}`;
+      const countOf = (held: readonly HeldConnection[], wanted: string) =>
+        held.filter((one) => id(one) === wanted).length;
       const merged = mergeHolders(told);
-      expect(ids(merged)).toEqual([...new Set(ids(told))]);
+      for (const wanted of new Set([...told.flat(), ...merged].map(id)))
+        expect(countOf(merged, wanted)).toBe(Math.max(...told.map((held) => countOf(held, wanted))));
       const last = (held: readonly HeldConnection[]) => Math.max(0, ...held.map(({ lastUsedMs }) => lastUsedMs));
-      expect(last(merged)).toBe(last(told));
-      const rankOf = (holders: HeldConnection[]) => rank(drainFacts({ endpoints: [endpointFacts({ holders })] }));
-      expect(rankOf(mergeHolders([...told, ...told]))).toBe(rankOf(merged));
+      expect(last(merged)).toBe(last(told.flat()));
     }),
   );
 });

@@ -84,6 +84,7 @@ export interface FakeCluster {
 }
 
 export interface FakeClosed {
+  reporter?: Reporter;
   connectionId: string;
   openedMs: number;
   clearedMs: number;
@@ -180,8 +181,7 @@ function answerTo(path: string, script: Script, bornMs: number): object | undefi
     case '/api/v1/clusters':
       return { nowMs, clusters: script.clusters.map((one) => ({ source: 'dns', stale: false, ...one })) };
     case '/api/v1/pins': {
-      const { kind, workload, namespace, pod } = shop;
-      const where = { cluster: 'payments', endpoint: oldEndpoint, reporter: { kind, workload, namespace, pod } };
+      const where = { cluster: 'payments', endpoint: oldEndpoint, reporter: shop };
       const cleared = script.closed.map((one) => ({
         how: 'closed',
         ...where,

@@ -347,10 +347,13 @@ describe('several replicas', () => {
   it('one that another replica saw close is closed', async () => {
     const unseen = holder({ state: 'unseen', layer: 'tcp', reporterConnected: false });
     const one = await start({ endpoints: [leftEndpoint({ holders: [unseen] })] });
-    const other = await start({ closed: [{ connectionId: '41', openedMs: -600_500, clearedMs: -95_000 }] });
+    const closing = { connectionId: '41', openedMs: -600_500, clearedMs: -95_000 };
+    const other = await start({ closed: [closing] });
     expect((await json([one, other])).code).toBe(0);
-    other.script.closed = [{ connectionId: '41', openedMs: -600_500, clearedMs: -95_000, how: 'quiet' }];
-    expect((await json([one, other])).code).toBe(4);
+    for (const another of [{ how: 'quiet' }, { reporter: cart }, { openedMs: -700_000 }, { connectionId: '4' }]) {
+      other.script.closed = [{ ...closing, ...another }];
+      expect((await json([one, other])).code).toBe(4);
+    }
   });
 
   it('a stream to any of them is enough', async () => {

@@ -19,7 +19,7 @@ describe('the target', () => {
     ['[2001:db8::7]:8080', 'endpoint [2001:db8::7]:8080'],
     ['::ffff:10.0.0.7', 'endpoint 10.0.0.7'],
     ['pay.example.com', 'host pay.example.com'],
-    ['payments', 'host payments'],
+    ['Payments', 'host payments'],
     ['pay.example.com:443', 'wrong'],
     ['10.0.0.256', 'wrong'],
     ['10.0.0', 'wrong'],

@@ -104,7 +104,7 @@ export const pinsAnswer = z.object({
       cluster: z.string(),
       endpoint: z.string(),
       connectionId: z.string(),
-      reporter: z.object({ workload: z.string(), pod: z.string() }),
+      reporter: reporter.pick({ pod: true, nodeId: true }),
       openedMs: ms,
       clearedMs: ms,
       how: z.string(),

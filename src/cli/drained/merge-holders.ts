@@ -8,45 +8,44 @@ const worst = { open: 2, idle: 1, unseen: 0 } as const;
 
 /**
  * Connections over all replicas, each once: when a log stream moves, one replica knows a connection from before and the
- * other from after. The one that heard of it last decides. Who knows that it is closed, ends it for all.
+ * other from after. The one that heard of it last decides. Who saw the end of what another lost sight of, ends it.
+ * `told`: what each replica said. Two of one replica are never one: it told them apart (Envoys may share a node id).
  */
 export function mergeHolders(
-  told: readonly HeldConnection[],
+  told: readonly (readonly HeldConnection[])[],
   closed: readonly ClosedConnection[] = [],
 ): HeldConnection[] {
-  const merged = new Map<string, HeldConnection[]>();
-  for (const holder of told) {
-    const twins = merged.get(keyOf(holder)) ?? [];
-    const index = twins.findIndex(({ openedMs }) => Math.abs(openedMs - holder.openedMs) < sameMs);
-    const twin = twins[index];
-    if (twin === undefined) twins.push(holder);
-    else twins[index] = mergeTwo(twin, holder);
-    merged.set(keyOf(holder), twins);
+  const merged = new Map<string, { holder: HeldConnection; by: number }[]>();
+  for (const [by, holders] of told.entries()) {
+    for (const holder of holders) {
+      const twins = merged.get(keyOf(holder)) ?? [];
+      merged.set(keyOf(holder), twins);
+      const twin = twins.find((other) => other.by !== by && isNear(other.holder.openedMs, holder.openedMs));
+      if (twin === undefined) twins.push({ holder, by });
+      else Object.assign(twin, { holder: mergeTwo(twin.holder, holder), by });
+    }
   }
-  const ends = new Map<string, ClosedConnection[]>();
-  for (const end of closed) ends.set(endKey(end), [...(ends.get(endKey(end)) ?? []), end]);
-  return [...merged.values()].flat().filter((holder) => {
-    const { workload, pod } = holder.reporter;
-    return !ends.get(endKey({ ...holder, workload, pod }))?.some((end) => isEndOf(end, holder));
-  });
+  const ends = Map.groupBy(closed, keyOf);
+  const isOver = (holder: HeldConnection) => ends.get(keyOf(holder))?.some((end) => isEndOf(end, holder)) === true;
+  return [...merged.values()].flatMap((twins) => twins.map(({ holder }) => holder)).filter((one) => !isOver(one));
 }
 
-function keyOf({ reporter, cluster, endpoint, connectionId }: HeldConnection): string {
-  return [reporterKey(reporter), cluster, endpoint, connectionId].join('\n');
-}
-
-function endKey({
-  workload,
-  pod,
+function keyOf({
+  reporter,
   cluster,
   endpoint,
   connectionId,
-}: Pick<ClosedConnection, 'workload' | 'pod' | 'cluster' | 'endpoint' | 'connectionId'>): string {
-  return [workload, pod, cluster, endpoint, connectionId].join('\n');
+}: Pick<ClosedConnection, 'reporter' | 'cluster' | 'endpoint' | 'connectionId'>): string {
+  return [reporterKey(reporter), cluster, endpoint, connectionId].join('\n');
 }
 
+function isNear(oneMs: number, otherMs: number): boolean {
+  return Math.abs(oneMs - otherMs) < sameMs;
+}
+
+/** What a replica still hears of is another one. */
 function isEndOf({ openedMs, closedMs }: ClosedConnection, holder: HeldConnection): boolean {
-  return Math.abs(openedMs - holder.openedMs) < sameMs && closedMs > holder.lastUsedMs - sameMs;
+  return holder.state === 'unseen' && isNear(openedMs, holder.openedMs) && closedMs > holder.lastUsedMs - sameMs;
 }
 
 function mergeTwo(a: HeldConnection, b: HeldConnection): HeldConnection {

@@ -87,7 +87,7 @@ function mergeGroup(group: readonly Told[], closed: readonly ClosedConnection[])
     bytes: sum(({ bytes }) => bytes),
     users: [...new Map(rows.flatMap(({ users }) => users).map((user) => [reporterKey(user), user])).values()],
     holders: mergeHolders(
-      rows.flatMap(({ holders }) => holders),
+      rows.map(({ holders }) => holders),
       closed,
     ),
     moreHolders: {

@@ -7,7 +7,7 @@ import { parseDuration } from './duration.ts';
 /** What is to be shut down: one endpoint, or all that left the clusters whose source asks a name. */
 export interface Target {
   kind: 'endpoint' | 'host';
-  /** Canonical: `10.0.0.7`, `10.0.0.7:8080`, `[::1]:8080`, or the name as it was given. */
+  /** Canonical: `10.0.0.7`, `10.0.0.7:8080`, `[::1]:8080`, or the name in small letters. */
   text: string;
 }
 
@@ -77,7 +77,7 @@ function parseTarget(text: string): Target | undefined {
   }
   // What ends in a number is an address with a slip in it: no top level domain is one.
   const isNumeric = /(^|\.)\d+\.?$/.test(text);
-  return dnsName.test(text) && !isNumeric ? { kind: 'host', text } : undefined;
+  return dnsName.test(text) && !isNumeric ? { kind: 'host', text: text.toLowerCase() } : undefined;
 }
 
 function parseFrom(text: string): URL | undefined {

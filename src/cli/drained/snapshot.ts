@@ -38,8 +38,7 @@ export interface ClosedConnection {
   cluster: string;
   endpoint: string;
   connectionId: string;
-  workload: string;
-  pod: string;
+  reporter: Pick<Reporter, 'nodeId' | 'pod'>;
   openedMs: number;
   closedMs: number;
 }
@@ -75,12 +74,11 @@ export function closedOf({ nowMs, cleared }: PinsSeen, receivedMs: number): Clos
   const mapped = mapping(nowMs, receivedMs);
   return cleared
     .filter(({ how }) => how === 'closed' || how === 'gone')
-    .map(({ cluster, endpoint, connectionId, reporter: { workload, pod }, openedMs, clearedMs }) => ({
+    .map(({ cluster, endpoint, connectionId, reporter, openedMs, clearedMs }) => ({
       cluster,
       endpoint,
       connectionId,
-      workload,
-      pod,
+      reporter,
       openedMs: mapped(openedMs),
       closedMs: mapped(clearedMs),
     }));

@@ -1,6 +1,8 @@
 import type { Flip } from '../../endpoints/flips.ts';
 import type { CoveredReporter } from '../../flow/coverage.ts';
 import type { BoardRow } from '../../flow/pin-board.ts';
+import { adviseOn } from '../../judge/advice.ts';
+import { contradictionOf } from '../../judge/contradiction.ts';
 import type { ClearedPin } from '../../model/pin-life.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import type { PinVerdict } from '../../model/verdict.ts';
@@ -10,13 +12,31 @@ import type { DiscoveryView, ProxyView } from '../../model/view.ts';
 const longest = 1000;
 
 /** `/api/v1/pins`: connections in use, worst and oldest first, and the latest pins that cleared, latest first. */
-export function pinsView(board: readonly BoardRow[], cleared: readonly ClearedPin[], nowMs: number) {
+export function pinsView(
+  board: readonly BoardRow[],
+  cleared: readonly ClearedPin[],
+  { view, nowMs }: { view: DiscoveryView; nowMs: number },
+) {
   const counts: Record<string, number> = {};
   for (const { verdict } of board) counts[verdict.pin] = (counts[verdict.pin] ?? 0) + 1;
   const pins = board
-    .map(({ connection, verdict, ageMs }) => ({ ...connectionView(connection, verdict), ageMs }))
-    .toSorted((a, b) => rank(a.pin) - rank(b.pin) || b.ageMs - a.ageMs)
-    .slice(0, longest);
+    .toSorted((a, b) => rank(a.verdict.pin) - rank(b.verdict.pin) || b.ageMs - a.ageMs)
+    .slice(0, longest)
+    .map(({ connection, verdict, ageMs }) => {
+      const proxy = view.proxy(connection.cluster, connection.reporter.nodeId);
+      return {
+        ...connectionView(connection, verdict),
+        ageMs,
+        advice: adviseOn(connection, verdict, proxy),
+        contradiction: contradictionOf({
+          endpoint: connection.peer,
+          pin: verdict,
+          openedMs: connection.openedMs,
+          proxy,
+          nowMs,
+        }),
+      };
+    });
   return {
     nowMs,
     counts,
@@ -73,7 +93,7 @@ export function reportersView(reporters: readonly CoveredReporter[], nowMs: numb
 
 function connectionView(connection: UpstreamConnection, verdict: PinVerdict) {
   const { reporter, cluster, peer, layer, connectionId, openedMs, lastUsedMs, requests, bytes } = connection;
-  const { kind, workload, namespace, pod } = reporter;
+  const { kind, workload, namespace, pod, nodeId } = reporter;
   return {
     pin: verdict.pin,
     reason: verdict.reason,
@@ -81,7 +101,7 @@ function connectionView(connection: UpstreamConnection, verdict: PinVerdict) {
     endpoint: peer.text,
     layer,
     connectionId,
-    reporter: { kind, workload, namespace, pod },
+    reporter: { kind, workload, namespace, pod, nodeId },
     source: verdict.source,
     leftAtMs: verdict.leftAtMs,
     openedMs,
