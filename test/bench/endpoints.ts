@@ -154,7 +154,7 @@ class System {
   #second(): void {
     this.#view.answered(this.#nowMs);
     if (this.#options.churn > 0) this.#view.churn(this.#options.churn, this.#nowMs);
-    auditPins(this.#books, this.#recorder, this.#nowMs);
+    auditPins(this.#books, this.#recorder, { view: this.#view.view, nowMs: this.#nowMs });
   }
 
   /** Both entries of one request, as Envoy writes them. `ahead`: how many are made before it is sent. */

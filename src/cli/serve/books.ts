@@ -7,6 +7,7 @@ import { type EndpointQuery, endpointReports } from '../../endpoints/report.ts';
 import type { Coverage } from '../../flow/coverage.ts';
 import type { Recorder } from '../../flow/recorder.ts';
 import { adviseOn } from '../../judge/advice.ts';
+import { mayHoldConnection } from '../../judge/contradiction.ts';
 import type { EndpointReport } from '../../model/endpoint-report.ts';
 import type { ClearedPin, PinEvent, PinLife } from '../../model/pin-life.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
@@ -78,11 +79,29 @@ export function rememberedMs(idleTimeoutMs: number | undefined, isConnected: boo
 }
 
 /** To be called about once a second: what changed without an entry. */
-export function auditPins({ lives }: Books, recorder: Recorder, nowMs: number): void {
+export function auditPins(
+  { lives }: Books,
+  recorder: Recorder,
+  { view, nowMs }: { view: DiscoveryView; nowMs: number },
+): void {
   lives.update(
     recorder.suspects((connection) => lives.has(connection)),
     nowMs,
   );
+  // Envoy says nothing when an idle connection closes; its counters do, where they are asked.
+  if (view.proxies().length > 0)
+    for (const connection of [...recorder.connections(), ...recorder.parked().map((row) => row.connection)])
+      if (isGone(connection, view, nowMs)) recorder.gone(connection);
+}
+
+/** Whether its proxy proves, by an answer that is younger than all that was heard of it, that it is not there. */
+function isGone(
+  { cluster, reporter, peer, lastHeardMs }: UpstreamConnection,
+  view: DiscoveryView,
+  nowMs: number,
+): boolean {
+  const proxy = view.proxy(cluster, reporter.nodeId);
+  return proxy !== undefined && lastHeardMs < proxy.lastAnswerMs && mayHoldConnection(proxy, peer, nowMs) === false;
 }
 
 /** What is known of each endpoint that is asked for. */

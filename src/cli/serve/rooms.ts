@@ -97,7 +97,7 @@ export function buildRecorder(
 
 export function buildIngress(
   ground: Ground,
-  rooms: { discovery: Discovery; emit: Emit; recorder: Recorder; coverage: Coverage },
+  rooms: { discovery: Discovery; emit: Emit; recorder: Recorder; coverage: Coverage; touch: () => void },
 ): Ingress {
   const { config, logger, now, monotonicMs, random } = ground;
   return createIngress({
@@ -112,7 +112,10 @@ export function buildIngress(
   });
 }
 
-function logSink({ recorder, coverage }: { recorder: Recorder; coverage: Coverage }, now: () => number): LogSink {
+function logSink(
+  { recorder, coverage, touch }: { recorder: Recorder; coverage: Coverage; touch: () => void },
+  now: () => number,
+): LogSink {
   return {
     opened(stream) {
       coverage.heard(stream, now(), 1);
@@ -121,6 +124,7 @@ function logSink({ recorder, coverage }: { recorder: Recorder; coverage: Coverag
     entries(stream, entries, receivedMs) {
       coverage.heard(stream, receivedMs);
       recorder.entries(stream, entries, receivedMs);
+      touch();
     },
     closed(stream) {
       coverage.streamEnded(stream);
