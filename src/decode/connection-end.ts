@@ -38,7 +38,7 @@ export function connectionEnd(
   if (type !== 'upstream_end') return staysOpen;
   if (flags.includes('UC')) return closed('server');
   // Streams of HTTP/2 and 3 come and go without their connection. Without the tag (config version 1) it is not known.
-  if (!/^HTTP\/1/.test(common.customTags?.['upstream_protocol'] ?? '')) return staysOpen;
+  if (common.customTags?.['upstream_protocol']?.startsWith('HTTP/1') !== true) return staysOpen;
   if (saysClose(common.customTags?.['response_connection'])) return closed('server');
   if (isWhole(common)) return staysOpen;
   return closed(flags.includes('UPE') ? undefined : 'envoy');

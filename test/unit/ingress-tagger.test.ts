@@ -115,6 +115,7 @@ test('the pin is asked for with Envoy’s own times, and the tags are told with 
   expect(pinOf).toHaveBeenCalledWith({
     cluster: 'app',
     endpoint: facts.upstream,
+    nodeId: 'n1',
     connectionAgeMs: 1500.25,
     requestStartMs: 1000,
   });
