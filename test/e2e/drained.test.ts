@@ -143,6 +143,30 @@ it('a LOGICAL_DNS pool keeps an idle connection: 4 while it may be open, 0 once 
   await until('the pool to be empty', () => move.upstreams.openConnections(oldIp) === 0, 5000);
 });
 
+it('a response that runs since before the flip is in use until its end', async () => {
+  const { dns } = await startDns('long');
+  const { clusters = [], ...config } = asksFor(['long'], dns, graceMs);
+  const idleTimeoutMs = 3000;
+  const sidelight = await startService({ ...config, clusters: clusters.map((one) => ({ ...one, idleTimeoutMs })) });
+  const extra = commonHttpOptions({ idle_timeout: `${idleTimeoutMs / 1000}s` });
+  const move = await setUpMove(cleanup, { dns, sidelight }, { name: 'long', extra });
+  const { stop } = await move.traffic();
+  const client = http1Client(move.envoy.port('http'));
+  cleanup.defer(() => client.close());
+  let endedMs = 0;
+  const long = client.request('/trickle/9000').then(() => {
+    endedMs = Date.now();
+  });
+  await stop();
+  move.answer(newIp);
+  // Longer than Envoy takes to tell of a request that runs.
+  const { code, err } = await drained(sidelight, { flags: { quietFor: '6500ms', timeout: '40s' } });
+  expect([code, endedMs > 0]).toEqual([0, true]);
+  expect(Date.now() - endedMs).toBeGreaterThan(6000);
+  expect(err.join()).toContain('in use: 1 connection open');
+  await long;
+});
+
 it('the recorder got nothing: 3', async () => {
   const file = path.join(cleanup.use(tempDir()).path, 'endpoints.yaml');
   writeFileSync(file, `clusters: { app: ["${oldIp}:80", "${newIp}:80"] }`);
