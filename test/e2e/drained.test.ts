@@ -154,9 +154,11 @@ it('a response that runs since before the flip is in use until its end', async (
   const client = http1Client(move.envoy.port('http'));
   cleanup.defer(() => client.close());
   let endedMs = 0;
-  const long = client.request('/trickle/9000').then(() => {
+  const runLong = async () => {
+    await client.request('/trickle/9000');
     endedMs = Date.now();
-  });
+  };
+  const long = runLong();
   await stop();
   move.answer(newIp);
   // Longer than Envoy takes to tell of a request that runs.
