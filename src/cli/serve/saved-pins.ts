@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Recorder } from '../../flow/recorder.ts';
 import { reporterKinds } from '../../model/reporter.ts';
 
-const time = z.number().finite();
+const time = z.number();
 const count = z.number().min(0);
 
 /** Connections as the state file keeps them. */
