@@ -107,9 +107,10 @@ export class PinLives {
     if ((pin === 'stale' || pin === 'stale_view') && known?.pin !== pin) this.#sink.changed(pin, life);
   }
 
-  #clear({ unheardSinceMs: _, ...life }: Kept, how: ClearedHow, by: ClosedBy | undefined, nowMs: number): void {
+  #clear(life: Kept, how: ClearedHow, by: ClosedBy | undefined, nowMs: number): void {
     this.#bySerial.delete(life.connection.serial);
-    const cleared = { ...life, clearedMs: nowMs, how, by };
+    const { connection, pin, leftAtMs, source, sinceMs } = life;
+    const cleared = { connection, pin, leftAtMs, source, sinceMs, clearedMs: nowMs, how, by };
     this.#cleared.push(cleared);
     if (this.#cleared.length > this.#options.maxCleared) this.#cleared.shift();
     this.#sink.changed('cleared', cleared);

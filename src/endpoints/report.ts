@@ -15,7 +15,7 @@ export interface EndpointQuery {
   cluster?: string | undefined;
   /** Canonical IP; without a port, any. */
   endpoint?: { ip: string; port: number | undefined } | undefined;
-  /** The name that the cluster's source asked. */
+  /** The name that the cluster's source asked, in small letters. */
   host?: string | undefined;
 }
 
@@ -65,8 +65,8 @@ export function endpointReports(facts: ReportFacts, query: EndpointQuery): Endpo
 /** How many listed endpoints of each cluster with traffic were not used in the window. */
 export function unusedEndpoints(uses: Iterable<EndpointUse>, view: DiscoveryView): Map<string, number> {
   const usedOf = new Map<string, Set<string>>();
-  for (const { cluster, endpoint, uses: count } of uses) {
-    if (count === 0 || endpoint.ip === undefined) continue;
+  for (const { cluster, endpoint, uses: recent } of uses) {
+    if (recent === 0 || endpoint.ip === undefined) continue;
     const used = usedOf.get(cluster) ?? new Set();
     usedOf.set(cluster, used.add(endpoint.ip).add(endpoint.text));
   }
@@ -128,7 +128,7 @@ class Rows {
   #isAsked(cluster: string, { ip, port }: Row['endpoint']): boolean {
     const { cluster: wanted, endpoint, host } = this.#query;
     if (wanted !== undefined && wanted !== cluster) return false;
-    if (host !== undefined && this.#view.cluster(cluster)?.subject !== host) return false;
+    if (host !== undefined && this.#view.cluster(cluster)?.subject.toLowerCase() !== host) return false;
     if (endpoint === undefined) return true;
     return endpoint.ip === ip && (endpoint.port === undefined || port === undefined || endpoint.port === port);
   }
@@ -136,9 +136,9 @@ class Rows {
 
 function clusterUses(uses: readonly EndpointUse[], rows: readonly Row[]): Map<string, number> {
   const wanted = new Map(rows.map(({ cluster }) => [cluster, 0]));
-  for (const { cluster, uses: count } of uses) {
+  for (const { cluster, uses: recent } of uses) {
     const sum = wanted.get(cluster);
-    if (sum !== undefined) wanted.set(cluster, sum + count);
+    if (sum !== undefined) wanted.set(cluster, sum + recent);
   }
   return wanted;
 }

@@ -58,6 +58,5 @@ it.each([
   ['a listed endpoint', {}, pin({ pin: 'current' }), proxy('EDS', {}), undefined],
 ] as const)('%s', (_case, of, verdict, view, reason) => {
   const advice = adviseOn(connection(of), verdict, view);
-  expect(advice?.reason).toBe(reason);
-  if (advice !== undefined) expect(advice.changes.length).toBeGreaterThan(0);
+  expect([advice?.reason, (advice?.changes.length ?? 0) > 0]).toEqual([reason, reason !== undefined]);
 });

@@ -114,7 +114,11 @@ describe('the endpoints', () => {
   it('whose view is too old to judge by are unknown, with the reason', () => {
     const old = { ...app, lastAnswerMs: 1000 };
     const { reports } = setUp({ view: { ...view, clusters: () => [old], cluster: () => old } });
-    expect(reports().map(({ state, reason }) => [state, reason])).toEqual(Array(3).fill(['unknown', 'source_stale']));
+    expect(reports().map(({ state, reason }) => [state, reason])).toEqual([
+      ['unknown', 'source_stale'],
+      ['unknown', 'source_stale'],
+      ['unknown', 'source_stale'],
+    ]);
   });
 });
 

@@ -73,7 +73,7 @@ export function clustersView(view: DiscoveryView, flipsOf: (cluster: string) => 
   };
 }
 
-function proxyView({ hosts, cluster: _, ...proxy }: ProxyView, nowMs: number) {
+function proxyView({ hosts, ...proxy }: ProxyView, nowMs: number) {
   return {
     ...proxy,
     stale: nowMs - proxy.lastAnswerMs > proxy.staleAfterMs,
