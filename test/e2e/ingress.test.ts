@@ -99,7 +99,7 @@ function send(envoy: EnvoyProcess, headers: Record<string, string> = {}, body?: 
 const loggedEnds = ({ sink }: TestIngress) => sink.received.filter(({ entry }) => entry.type === 'downstream_end');
 
 test('tags reach the client as headers; the internal headers do not', async () => {
-  const { envoy } = await start('tag');
+  const { envoy } = await start('tag', {}, patient);
   const { status, headers } = await send(envoy);
   expect(status).toBe(200);
   expect(headers).toMatchObject({
@@ -116,7 +116,7 @@ test('tags reach the client as headers; the internal headers do not', async () =
 });
 
 test('inject: the upstream gets a child of the caller’s span, and the log brings the same ids back', async () => {
-  const { envoy, ingress } = await start('full', {}, undefined, true);
+  const { envoy, ingress } = await start('full', {}, patient, true);
   const { seen } = await send(envoy, { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' });
   const [, traceId, spanId, flags] = (seen.traceparent ?? '').split('-');
   expect({ traceId, flags }).toEqual({ traceId: '0af7651916cd43dd8448eb211c80319c', flags: '01' });

@@ -70,10 +70,11 @@ describe.concurrent('a pool of LOGICAL_DNS, as Envoy up to 1.38 keeps it', () =>
     playing({ name: 'plain', kind }, async (move) => {
       const { stop, failures } = await move.traffic();
       await follows(move);
-      await until('a stale pin', async () => (await move.connections('stale')) === 2);
+      await until('a stale pin', async () => (await move.connections('stale')) > 0);
+      const sentToOld = move.upstreams.requests(oldIp);
       await sleep(longEnoughMs);
       await stop();
-      expect(move.upstreams.openConnections(oldIp)).toBe(2);
+      expect(move.upstreams.requests(oldIp)).toBeGreaterThan(sentToOld);
       expect(move.upstreams.requests(newIp)).toBe(0);
       expect(failures()).toBe(0);
     }),
@@ -118,10 +119,11 @@ describe.concurrent('a pool of LOGICAL_DNS, as Envoy up to 1.38 keeps it', () =>
     playing({ name: 'set-change', kind, extra: closesOnSetChange }, async (move) => {
       const { stop } = await move.traffic();
       await follows(move);
-      await until('a stale pin', async () => (await move.connections('stale')) === 2);
+      await until('a stale pin', async () => (await move.connections('stale')) > 0);
+      const sentToOld = move.upstreams.requests(oldIp);
       await sleep(longEnoughMs);
       await stop();
-      expect(move.upstreams.openConnections(oldIp)).toBe(2);
+      expect(move.upstreams.requests(oldIp)).toBeGreaterThan(sentToOld);
       expect(move.upstreams.requests(newIp)).toBe(0);
     }),
   );
@@ -129,13 +131,14 @@ describe.concurrent('a pool of LOGICAL_DNS, as Envoy up to 1.38 keeps it', () =>
 
 /** Envoy closes the connections of the hosts that it lists after the change, and no longer those of the one that left. */
 describe.concurrent('close_connections_on_host_set_change keeps connections that Envoy would have closed', () => {
-  const idle = (name: string, extra: Json, then: (move: Move) => Promise<void>) =>
+  const idle = (name: string, extra: Json, then: (move: Move, open: number) => Promise<void>) =>
     playing({ name, extra }, async (move) => {
       const { stop } = await move.traffic();
       await stop();
-      expect(move.upstreams.openConnections(oldIp)).toBe(2);
+      const open = move.upstreams.openConnections(oldIp);
+      expect(open).toBeGreaterThan(0);
       await follows(move);
-      await then(move);
+      await then(move, open);
     });
 
   it(
@@ -148,10 +151,10 @@ describe.concurrent('close_connections_on_host_set_change keeps connections that
 
   it(
     'STRICT_DNS with it: they stay',
-    idle('set-change-idle', closesOnSetChange, async (move) => {
+    idle('set-change-idle', closesOnSetChange, async (move, open) => {
       await sleep(longEnoughMs);
-      expect(move.upstreams.openConnections(oldIp)).toBe(2);
-      expect(await move.envoy.admin.stat('cluster.set-change-idle.upstream_cx_active')).toBe(2);
+      expect(move.upstreams.openConnections(oldIp)).toBe(open);
+      expect(await move.envoy.admin.stat('cluster.set-change-idle.upstream_cx_active')).toBe(open);
     }),
   );
 });
