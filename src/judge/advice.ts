@@ -4,12 +4,19 @@ import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import { hasLeft, type PinVerdict } from '../model/verdict.ts';
 import type { ProxyView } from '../model/view.ts';
 
-/** What ends each kind of pin, the smallest change first. Each was tried on a real Envoy: test/e2e/remedies.test.ts. */
+/**
+ * What ends each kind of pin, the smallest change first. Each was tried on a real Envoy, 1.37 to 1.40, as was what does
+ * not: `close_connections_on_host_set_change` ends neither a TCP session nor a LOGICAL_DNS pool, and without it
+ * STRICT_DNS closes what it keeps open. test/e2e/remedies.test.ts.
+ */
 const changes: Record<PinReason, readonly string[]> = {
   logical_dns_pool: [
     'runtime flag envoy.reloadable_features.enable_new_dns_implementation: true (the default from Envoy 1.39)',
     'the cluster as STRICT_DNS (Istio: ServiceEntry resolution DNS)',
     'common_http_protocol_options.max_connection_duration on the cluster',
+  ],
+  host_set_change: [
+    'take common_lb_config.close_connections_on_host_set_change off the cluster: with it Envoy keeps the idle connections of a host that left',
   ],
   pool_kept: [
     'if the cluster is LOGICAL_DNS: STRICT_DNS, or Envoy 1.39',
@@ -18,9 +25,10 @@ const changes: Record<PinReason, readonly string[]> = {
   tcp_session: [
     "the application's or server's own connection lifetime (a pool's maximum age, a keep-alive timeout)",
     'max_downstream_connection_duration on the TCP proxy',
+    'a health check with close_connections_on_host_health_failure: true on the cluster, which ends it when the old server stops',
   ],
   long_request: ['wait for its end, or bound it: max_stream_duration on the route'],
-  health_check_hold: ['common_lb_config.ignore_health_on_host_removal: true on the cluster'],
+  health_check_hold: ['ignore_health_on_host_removal: true on the cluster'],
   old_proxy_list: ["the proxy's own list is old: look at its control plane (istioctl proxy-status) or at its resolver"],
 };
 
@@ -53,5 +61,6 @@ function reasonOf({ isTcp, isUnderWay, pin, proxy, host }: Facts): PinReason | u
   if (isTcp) return 'tcp_session';
   if (isUnderWay && pin === 'draining') return 'long_request';
   if (pin === 'draining') return undefined;
-  return proxy?.type === 'LOGICAL_DNS' ? 'logical_dns_pool' : 'pool_kept';
+  if (proxy?.type === 'LOGICAL_DNS') return 'logical_dns_pool';
+  return proxy?.closesOnHostSetChange === true ? 'host_set_change' : 'pool_kept';
 }

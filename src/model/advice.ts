@@ -1,5 +1,7 @@
 /** Why a connection stays with an endpoint that left. docs/reference/verdicts.md has the facts that lead to each. */
 export const pinReasons = [
+  /** `close_connections_on_host_set_change` is set: Envoy then closes no connection of a host that left. */
+  'host_set_change',
   /** A LOGICAL_DNS pool keeps its connections: Envoy up to 1.38, or by runtime flag. */
   'logical_dns_pool',
   /** An HTTP pool keeps its connections, and the cluster's type is not known. */

@@ -92,7 +92,7 @@ export const expectedTcp: Record<string, string> = {
   'tcp-connect-timeout': 'connect_timeout',
   'tcp-connection': 'ok',
   'tcp-idle-timeout': 'ok',
-  'tcp-max-duration': 'timeout',
+  'tcp-max-duration': 'ok',
   'tcp-no-host': 'unknown',
   'tcp-refused': 'connect_failure',
   'tcp-reset-by-client': 'ok',

@@ -37,6 +37,13 @@ const underWay = new Map([['k', { bytes: 1, heardMs: 2000 }]]);
 it.each([
   ['a pool of a LOGICAL_DNS cluster', {}, stale, proxy('LOGICAL_DNS'), 'logical_dns_pool'],
   ['a pool of a cluster whose type is not known', {}, stale, undefined, 'pool_kept'],
+  [
+    'a pool of a cluster that is to close all its connections at a change',
+    {},
+    stale,
+    { ...proxy('STRICT_DNS'), closesOnHostSetChange: true },
+    'host_set_change',
+  ],
   ['a pool inside the grace', {}, draining, proxy('LOGICAL_DNS'), undefined],
   ['a request that runs', { underWay }, draining, undefined, 'long_request'],
   ['a TCP connection', { layer: 'tcp' as const, underWay }, draining, undefined, 'tcp_session'],
