@@ -13,13 +13,15 @@ import { commonHttpOptions, dnsCluster } from '../../src/lab/clusters.ts';
 import { DnsServer } from '../../src/lab/dns-server.ts';
 import { assignment, labConfig } from '../../src/lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
+import { freePort } from '../../src/lab/free-port.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
 import { type TcpClient, tcpClient } from '../../src/lab/tcp-client.ts';
 import { startTcpEcho, type TcpEcho } from '../../src/lab/tcp-echo.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
+import { Upstreams } from '../../src/lab/upstreams.ts';
 import { asksFor, newIp, oldIp, setUpMove } from '../support/moving-name.ts';
 import { parsePrometheusText, total } from '../support/prometheus-text.ts';
-import { startReporter } from '../support/reporting.ts';
+import { pinsOf, routeTo, startReporter } from '../support/reporting.ts';
 import { runDrained } from '../support/run-drained.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
@@ -273,3 +275,39 @@ async function startReporterOfTwo(name: string, replicas: readonly TestSidelight
   await envoy.admin.waitForStat('cluster.sidelight.membership_healthy', (healthy) => healthy === 2);
   return envoy;
 }
+
+it("exits 0 at once where Envoy's own counters prove that its idle pool is closed", async () => {
+  const { dns, answer } = await startDns('pool');
+  const adminPort = await freePort();
+  const { clusters, discovery } = asksFor(['pool'], dns, graceMs);
+  const envoyAdmin = { urls: [`http://127.0.0.1:${adminPort}`], refreshMs: 500, timeoutMs: 400 };
+  const sidelight = await startService({ clusters: clusters ?? [], discovery: { ...discovery, envoyAdmin } });
+  const upstreams = cleanup.use(await Upstreams.start({ ips: [oldIp, newIp] }));
+  const cluster = dnsCluster({
+    name: 'pool',
+    kind: 'STRICT_DNS',
+    host: 'pool.test',
+    port: upstreams.port,
+    dnsPort: dns.port,
+  });
+  const config = labConfig({
+    base: 'observe',
+    sidelightPort: sidelight.grpcPort,
+    clusters: [cluster],
+    routes: [routeTo('pool')],
+  });
+  config.admin.address.socket_address.port_value = adminPort;
+  config['node'] = { id: 'drained-pool', cluster: 'drained-pool' };
+  const envoy = cleanup.use(await startEnvoy({ bin: findEnvoy().path, config, concurrency: 1 }));
+  await envoy.admin.waitForStat('cluster.sidelight.membership_healthy', (healthy) => healthy === 1);
+  const client = http1Client(envoy.port('http'));
+  cleanup.defer(() => client.close());
+  await client.request('/');
+  await listed(sidelight, 'pool');
+  answer(newIp);
+  const { code, out } = await drained(sidelight);
+  expect(out).toMatch(/^drained: /);
+  expect(code).toBe(0);
+  const { cleared } = await pinsOf(sidelight, 'pool');
+  expect(cleared.map(({ how, endpoint }) => [how, endpoint])).toEqual([['gone', `${oldIp}:${upstreams.port}`]]);
+});
