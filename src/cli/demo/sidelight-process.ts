@@ -30,6 +30,7 @@ export interface ApiPin {
   lastUsedMs: number;
   clearedMs?: number;
   how?: string;
+  advice?: { reason: string; changes: string[] };
 }
 
 /** An exchange, as `/api/v1/exchanges` tells it. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBlackhole } from '../../lab/blackhole.ts';
 import type { Cleanup } from '../../lab/cleanup.ts';
-import { dnsCluster, staticCluster } from '../../lab/clusters.ts';
+import { commonHttpOptions, dnsCluster, staticCluster } from '../../lab/clusters.ts';
 import { DnsServer } from '../../lab/dns-server.ts';
 import { type Json, labConfig } from '../../lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../lab/envoy-process.ts';
@@ -21,6 +21,8 @@ export interface Stage {
 
 /** How long after it left an endpoint is only draining, in the demo. */
 export const graceMs = 2000;
+/** After which Envoy closes an idle upstream connection, in the demo: an hour, its default, is too long to watch. */
+const idleTimeoutMs = 3000;
 export const oldIp = '127.0.0.11';
 export const newIp = '127.0.0.12';
 const thirdIp = '127.0.0.13';
@@ -44,7 +46,7 @@ export async function setStage(
   const dead = cleanup.use(await startBlackhole(thirdIp));
   const sidelight = cleanup.use(
     await startSidelight(options.program, {
-      clusters: ['a1', 'a3'].map((match) => ({ match, host: hostOf(match), graceMs })),
+      clusters: ['a1', 'a3'].map((match) => ({ match, host: hostOf(match), graceMs, idleTimeoutMs })),
       discovery: { dns: { servers: [`127.0.0.1:${dns.port}`], sameResolverAsProxy: true, refreshMs: 500 } },
       join: { lingerMs: 1001 },
       pins: { quietMs: 2000 },
@@ -52,7 +54,8 @@ export async function setStage(
       ...(options.otlpEndpoint === undefined ? {} : { otlp: { endpoint: options.otlpEndpoint } }),
     }),
   );
-  const shared = { host: '', port: upstreams.port, dnsPort: dns.port };
+  const extra = commonHttpOptions({ idle_timeout: `${idleTimeoutMs / 1000}s` });
+  const shared = { port: upstreams.port, dnsPort: dns.port, extra };
   const config = labConfig({
     base: 'full',
     sidelightPort: sidelight.grpcPort,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { http1Client } from '../../../lab/http1-client.ts';
 import { drive, type LoadClient } from '../../../lab/load.ts';
+import { askDrained } from '../ask-drained.ts';
 import { sumOf } from '../prometheus-text.ts';
 import { check, type Finding, type Scenario } from '../scenario.ts';
 import type { ApiPin } from '../sidelight-process.ts';
@@ -128,12 +129,16 @@ async function playPinned(stage: Stage, { client }: Traffic): Promise<Finding> {
   const bad = client.log.filter((result) => !result.ok).length;
   const listed = await hosts(stage, 'a3');
   const leftS = pin?.leftAtMs === undefined ? Number.NaN : (Date.now() - pin.leftAtMs) / 1000;
+  const asked = await askDrained(stage, 'a3', { quietFor: '1s', timeout: '0s' });
   return {
     client: `${client.log.length} requests, ${bad} failed: nothing to see`,
     envoy: `/clusters lists ${listed}; membership_change ${await stage.envoy.admin.stat('cluster.a3.membership_change')}`,
     sidelight: [
       `${stale.length} stale pins to ${pin?.endpoint}, which left DNS ${leftS.toFixed(1)} s ago; /clusters says ${listed}: it contradicts the bytes`,
       `connection ${pin?.connectionId}, ${((pin?.ageMs ?? 0) / 1000).toFixed(1)} s old; ${await staleRequests(stage, 'a3')} requests went over stale pins so far`,
+      `why: ${pin?.advice?.reason}; what ends it: ${pin?.advice?.changes[0]}`,
+      `$ ${asked.command}   # exit code ${asked.exitCode}`,
+      `${asked.lines[0]}`,
     ],
     brief: {
       client: `${client.log.length} requests, ${bad} failed`,
@@ -145,6 +150,7 @@ async function playPinned(stage: Stage, { client }: Traffic): Promise<Finding> {
       check('the pin names the old address', pin?.endpoint.startsWith(`${oldIp}:`) === true),
       check('and its connection and age', pin !== undefined && pin.connectionId !== '' && pin.ageMs > graceMs),
       check('/clusters names only the new address', listed.startsWith(newIp) && !listed.includes(oldIp)),
+      check('drained says that it is in use', asked.exitCode === 1),
     ],
   };
 }
@@ -162,19 +168,23 @@ async function playCleared(stage: Stage, { client, stop }: Traffic): Promise<Fin
   const cleared = (await stage.sidelight.pins()).cleared.filter((pin) => pin.cluster === 'a3');
   const last = Math.max(...cleared.map((pin) => pin.lastUsedMs));
   const retried = client.log.filter((result) => !result.ok).length;
+  const asked = await askDrained(stage, 'a3', { quietFor: '1s', timeout: '30s' });
   return {
     client: `the next requests go to ${newIp}; ${retried} requests were cut by the closing`,
     envoy: `/clusters lists ${await hosts(stage, 'a3')}, as before: it shows no difference`,
     sidelight: [
       `${cleared.length} pins cleared: last used at ${clock(last)}, and quiet since`,
       `sidelight_pins{sidelight_pin="stale"} is gone from /metrics`,
+      `$ ${asked.command}   # exit code ${asked.exitCode}`,
+      `${asked.lines[0]}`,
     ],
-    brief: { client: `requests on ${newIp}`, sidelight: `cleared: last used ${clock(last)}` },
+    brief: { client: `requests on ${newIp}`, sidelight: `cleared and drained: last used ${clock(last)}` },
     trace: undefined,
     checks: [
       check('pins were cleared, with their time', cleared.length > 0 && Number.isFinite(last)),
       check('no stale series is left', series === 0 && !exported),
       check('the old server gets nothing more', stage.upstreams.requests(oldIp) === onOld),
+      check('drained says so', asked.exitCode === 0),
     ],
   };
 }
