@@ -2,7 +2,7 @@ import { locate } from '../judge/pin.ts';
 import { parseHostPort } from '../lib/host-port.ts';
 import type { Advice } from '../model/advice.ts';
 import type { Endpoint } from '../model/endpoint.ts';
-import type { EndpointReport, Holder, HolderState } from '../model/endpoint-report.ts';
+import type { DrainCurve, EndpointReport, Holder, HolderState } from '../model/endpoint-report.ts';
 import type { Reporter } from '../model/reporter.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { PinVerdict } from '../model/verdict.ts';
@@ -38,8 +38,17 @@ export interface ReportFacts {
   nowMs: number;
 }
 
-/** Connections listed per endpoint; their number is always whole. */
-const maxHolders = 200;
+/** An answer about many endpoints is brief about each, so that none grows beyond some megabytes. */
+interface Detail {
+  /** Connections listed per endpoint; their number is always whole. */
+  holders: number;
+  /** The curve over time, of all and by reporter; its sums are always there. */
+  points: boolean;
+}
+
+function detailFor(rows: number): Detail {
+  return { holders: Math.min(200, Math.max(5, Math.floor(4000 / rows))), points: rows <= 20 };
+}
 
 interface Row {
   cluster: string;
@@ -55,10 +64,11 @@ export function endpointReports(facts: ReportFacts, query: EndpointQuery): Endpo
   for (const judged of facts.inUse) rows.hold(judged, stateInUse(judged.connection));
   for (const judged of facts.parked) rows.hold(judged, 'unseen');
   for (const view of facts.view.clusters()) rows.addListed(view);
-  const usesOf = clusterUses(facts.uses, rows.all());
-  return rows
-    .all()
-    .map((row) => report(row, facts, usesOf.get(row.cluster) ?? 0))
+  const all = rows.all();
+  const usesOf = clusterUses(facts.uses, all);
+  const detail = detailFor(all.length);
+  return all
+    .map((row) => report(row, facts, usesOf.get(row.cluster) ?? 0, detail))
     .toSorted((a, b) => order[a.state] - order[b.state] || held(b) - held(a) || b.requests - a.requests);
 }
 
@@ -143,7 +153,7 @@ function clusterUses(uses: readonly EndpointUse[], rows: readonly Row[]): Map<st
   return wanted;
 }
 
-function report(row: Row, facts: ReportFacts, ofCluster: number): EndpointReport {
+function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail): EndpointReport {
   const { cluster, endpoint, use } = row;
   const [someone] = row.held;
   const view = facts.view.cluster(cluster, someone?.judged.connection.reporter.nodeId);
@@ -165,9 +175,14 @@ function report(row: Row, facts: ReportFacts, ofCluster: number): EndpointReport
     fairShare: place.state === 'listed' ? 1 / place.view.listed.size : undefined,
     lastUsedMs: lastUse(row),
     connections: count(row.held),
-    holders: place.state === 'listed' ? [] : holders(row.held, facts),
-    drain: leftAtMs === undefined ? undefined : facts.curves.curve(cluster, endpoint.text, leftAtMs),
+    holders: place.state === 'listed' ? [] : holders(row.held, facts, detail.holders),
+    drain: leftAtMs === undefined ? undefined : drainOf(facts.curves.curve(cluster, endpoint.text, leftAtMs), detail),
   };
+}
+
+function drainOf(curve: DrainCurve | undefined, { points }: Detail): DrainCurve | undefined {
+  if (curve === undefined || points) return curve;
+  return { ...curve, points: [], reporters: curve.reporters.map((reporter) => ({ ...reporter, points: [] })) };
 }
 
 function lastUse({ use, held: all }: Row): number | undefined {
@@ -184,10 +199,10 @@ function count(all: Row['held']): Record<HolderState, number> {
 
 const worst = { open: 0, idle: 1, unseen: 2 } as const;
 
-function holders(all: Row['held'], facts: ReportFacts): Holder[] {
+function holders(all: Row['held'], facts: ReportFacts, most: number): Holder[] {
   return all
     .toSorted((a, b) => worst[a.state] - worst[b.state] || a.judged.connection.openedMs - b.judged.connection.openedMs)
-    .slice(0, maxHolders)
+    .slice(0, most)
     .map(({ judged, state }) => holder(judged, state, facts));
 }
 

@@ -165,6 +165,30 @@ describe('the connections to one that left', () => {
   });
 });
 
+describe('an answer about many endpoints', () => {
+  it('is brief about each: a few connections, and no curve; the numbers stay whole', () => {
+    const ofMany = Array.from({ length: 30 }, (_, index) => `127.0.1.${index}`);
+    const many = { ...app, left: new Map(ofMany.map((ip) => [ip, left])), listed: new Map<string, number>() };
+    const curves = new DrainCurves(100);
+    const inUse = ofMany.flatMap((ip) =>
+      Array.from({ length: 300 }, (_, serial) => held({ serial, peer: endpoint(`${ip}:80`) })),
+    );
+    for (const { connection: of } of inUse)
+      curves.add({ connection: of, leftAtMs: left, atMs: left, requests: 1, bytes: 1 });
+    const { reports } = setUp({ inUse, curves, view: { ...view, cluster: () => many, clusters: () => [many] } });
+    const rows = reports();
+    expect(rows).toHaveLength(30);
+    for (const row of rows) {
+      expect(row.holders).toHaveLength(133);
+      expect(row.connections.idle).toBe(300);
+      expect(row.drain).toMatchObject({ requests: 300, points: [], reporters: [{ requests: 300, points: [] }] });
+    }
+    const [one] = reports({ endpoint: { ip: '127.0.1.7', port: 80 } });
+    expect(one?.holders).toHaveLength(200);
+    expect(one?.drain?.points).toHaveLength(1);
+  });
+});
+
 describe('endpoints without evidence', () => {
   it('are counted of clusters that had traffic, whichever way a source spells them', () => {
     const activity = new EndpointActivity({ windowMs: 60_000, maxEndpoints: 100 });
