@@ -23,7 +23,9 @@ export function clusterView(
     graceMs: settings.graceMs ?? graceMs,
     sameAsProxy: settings.sameAsProxy,
     listed,
-    left,
+    get left() {
+      return left.byEndpoint;
+    },
     changes,
     lastError,
   };

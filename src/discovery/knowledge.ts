@@ -1,3 +1,4 @@
+import { Departures } from './departures.ts';
 import type { Grace } from './grace.ts';
 
 /** What a source knows of one subject (a host name, a cluster in a file): the part of a view that clusters share. */
@@ -6,8 +7,7 @@ export interface Knowledge {
   readonly firstAnswerMs: number | undefined;
   readonly lastAnswerMs: number | undefined;
   readonly listed: ReadonlyMap<string, number>;
-  /** In the order of leaving. */
-  readonly left: ReadonlyMap<string, number>;
+  readonly left: Departures;
   /** See `ClusterView.graceMs`. */
   readonly graceMs: number;
   readonly changes: { readonly added: number; readonly removed: number };
@@ -39,7 +39,7 @@ export const nothingKnown: Knowledge = {
   firstAnswerMs: undefined,
   lastAnswerMs: undefined,
   listed: new Map(),
-  left: new Map(),
+  left: Departures.none,
   graceMs: 0,
   changes: { added: 0, removed: 0 },
   lastError: undefined,
@@ -59,7 +59,7 @@ export function learn(known: Knowledge, answer: Answer, maxLeft: number): Learne
   const knowledge = {
     ...heard,
     listed: new Map([...answered].map((endpoint) => [endpoint, known.listed.get(endpoint) ?? answer.atMs])),
-    left: leftAfter(known.left, added, removed, answer, maxLeft),
+    left: known.left.after(added, departing(removed, answer), maxLeft),
     graceMs: removed.length === 0 ? known.graceMs : graceAfter(known, replacedAtMs, answer),
     changes: first
       ? known.changes
@@ -82,29 +82,15 @@ export function fail(known: Knowledge, error: string): Knowledge {
   return { ...known, lastError: error };
 }
 
-function leftAfter(
-  left: ReadonlyMap<string, number>,
-  added: readonly string[],
-  removed: readonly string[],
-  { atMs, leftAtMs = () => atMs }: Answer,
-  maxLeft: number,
-): ReadonlyMap<string, number> {
-  const next = new Map(left);
-  for (const endpoint of added) next.delete(endpoint);
-  const leaving = removed.map((endpoint) => [endpoint, leftAtMs(endpoint)] as const);
-  for (const [endpoint, goneMs] of leaving.toSorted(([, a], [, b]) => a - b)) next.set(endpoint, goneMs);
-  for (const oldest of next.keys()) {
-    if (next.size <= maxLeft) break;
-    next.delete(oldest);
-  }
-  return next;
+function departing(removed: readonly string[], { atMs, leftAtMs = () => atMs }: Answer) {
+  return removed.map((endpoint) => [endpoint, leftAtMs(endpoint)] as const);
 }
 
 /** A grace never ends early because a later change had a shorter one. */
 function graceAfter(known: Knowledge, replacedAtMs: readonly number[], { atMs, grace }: Answer): number {
   const graceMs = rotates(replacedAtMs, atMs, grace) ? grace.rotatingGraceMs : grace.graceMs;
-  const lastDeparture = [...known.left.values()].at(-1);
-  const earlierHolds = lastDeparture !== undefined && atMs - lastDeparture < known.graceMs;
+  const { lastMs } = known.left;
+  const earlierHolds = lastMs !== undefined && atMs - lastMs < known.graceMs;
   return earlierHolds ? Math.max(graceMs, known.graceMs) : graceMs;
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Departures } from './departures.ts';
 import type { Families } from './dns-answer.ts';
 import type { KnownHost } from './dns-source.ts';
 import { noTtl } from './grace.ts';
@@ -73,7 +74,7 @@ export function restoreKnowledge(saved: SavedKnowledge, nowMs: number): Knowledg
     firstAnswerMs: Math.min(saved.firstAnswerMs, nowMs),
     lastAnswerMs: Math.min(saved.lastAnswerMs, nowMs),
     listed: past(saved.listed),
-    left: past(saved.left),
+    left: new Departures([...past(saved.left)]),
     graceMs: saved.graceMs,
     changes: { added: 0, removed: 0 },
     lastError: undefined,
@@ -88,7 +89,7 @@ function saveKnowledge(known: Knowledge): SavedKnowledge | undefined {
     firstAnswerMs,
     lastAnswerMs,
     listed: [...listed],
-    left: [...left],
+    left: Array.from(left, ([endpoint, leftAtMs]) => [endpoint, leftAtMs]),
     graceMs,
     replacedAtMs: [...replacedAtMs],
   };

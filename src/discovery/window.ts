@@ -18,7 +18,7 @@ export function openWindow(known: Knowledge, windowMs: number): Windowed {
   if (lastAnswerMs === undefined) return { knowledge: known, lastSeenMs: new Map(), interrupted: false };
   const inside = [...known.left].filter(([, leftAtMs]) => lastAnswerMs < leftAtMs + windowMs);
   const listed = new Map([...known.listed, ...inside]);
-  const left = new Map([...known.left].filter(([endpoint]) => !listed.has(endpoint)));
+  const left = known.left.after([...listed.keys()], [], Number.POSITIVE_INFINITY);
   const seen = [...known.listed.keys()].map((endpoint) => [endpoint, lastAnswerMs] as const);
   return {
     knowledge: { ...known, listed, left },

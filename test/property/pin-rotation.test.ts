@@ -69,7 +69,7 @@ test('in a window an address is listed until exactly its time after the last ans
         const { listed, left } = windowed.knowledge;
         for (const [endpoint, seenMs] of lastSeenMs) {
           const overMs = seenMs + windowMs;
-          expect([listed.has(endpoint), left.get(endpoint)]).toEqual(
+          expect([listed.has(endpoint), left.byEndpoint.get(endpoint)]).toEqual(
             atMs < overMs ? [true, undefined] : [false, overMs],
           );
         }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hostOfCluster } from '../../src/discovery/cluster-host.ts';
+import { Departures } from '../../src/discovery/departures.ts';
 import { type FamilyAnswer, noFamilies, type Round, readRound } from '../../src/discovery/dns-answer.ts';
 import { readServers } from '../../src/discovery/dns-servers.ts';
 import { parseEndpointsFile } from '../../src/discovery/endpoints-file.ts';
@@ -207,14 +208,14 @@ describe('a window', () => {
         ['b', 0],
         ['c', 10_000],
       ]),
-      left: new Map(),
+      left: Departures.none,
     });
     expect(after([...before, [65_000, 'b']])).toMatchObject({
       listed: new Map([
         ['b', 0],
         ['c', 10_000],
       ]),
-      left: new Map([['a', 60_000]]),
+      left: new Departures([['a', 60_000]]),
     });
   });
 
@@ -231,7 +232,7 @@ describe('a window', () => {
         ['a', 0],
         ['b', 0],
       ]),
-      left: new Map(),
+      left: Departures.none,
     });
   });
 
@@ -243,8 +244,8 @@ describe('a window', () => {
       [100_000, '-'],
       [200_000, 'b'],
     ];
-    expect(after(silent)).toMatchObject({ left: new Map() });
-    expect(after([...silent, [260_000, 'b']])).toMatchObject({ left: new Map([['a', 260_000]]) });
+    expect(after(silent)).toMatchObject({ left: Departures.none });
+    expect(after([...silent, [260_000, 'b']])).toMatchObject({ left: new Departures([['a', 260_000]]) });
   });
 
   test('has the plain grace, however often answers replace endpoints', () => {
@@ -256,7 +257,7 @@ describe('a window', () => {
         [70_000, 'd'],
       ]),
     ).toMatchObject({
-      left: new Map([
+      left: new Departures([
         ['a', 60_000],
         ['b', 65_000],
         ['c', 70_000],
@@ -281,7 +282,7 @@ describe('a window', () => {
         ['b', 0],
         ['a', 61_000],
       ]),
-      left: new Map([['c', 5000]]),
+      left: new Departures([['c', 5000]]),
     });
   });
 });
@@ -308,7 +309,7 @@ describe('what is known after answers', () => {
         ['a', 3],
         ['c', 2],
       ]),
-      left: new Map([['b', 3]]),
+      left: new Departures([['b', 3]]),
       changes: { added: 2, removed: 2 },
     });
   });
@@ -349,7 +350,7 @@ describe('what is known after answers', () => {
     expect(learned.knowledge).toMatchObject({
       lastAnswerMs: 1,
       lastError: 'ETIMEOUT from x',
-      left: new Map([['a', 5]]),
+      left: new Departures([['a', 5]]),
     });
   });
 
