@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import path from 'node:path';
+import type http from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test, vi } from 'vitest';
 import type { DiscoveryOptions } from '../../src/discovery/discovery.ts';
@@ -156,7 +157,7 @@ describe.concurrent("proxies' own lists", () => {
 
   test('a cluster that a file or DNS covers has no other source, also when that one fails', async (context) => {
     const { cleanup, admin, discover } = await scene(context);
-    const file = path.join(cleanup.use(tempDir()).path, 'endpoints.yaml');
+    const file = join(cleanup.use(tempDir()).path, 'endpoints.yaml');
     writeFileSync(file, 'clusters: {filed: [127.0.0.21]}');
     admin.clusters.set('filed', one).set('named', one);
     const { discovery } = await discover([admin.url], {
@@ -226,7 +227,7 @@ describe.concurrent("proxies' own lists", () => {
     expect(second.asked).toEqual(['/server_info']);
   });
 
-  test.for<[string, (path: string, response: import('node:http').ServerResponse) => void, RegExp]>([
+  test.for<[string, (path: string, response: http.ServerResponse) => void, RegExp]>([
     ['hangs before its head', () => undefined, /\/server_info: no whole answer in 300 ms$/],
     [
       'hangs in mid-answer',

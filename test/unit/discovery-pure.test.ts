@@ -191,7 +191,7 @@ describe('a window', () => {
       (windowed, [atMs, endpoints]) =>
         endpoints === '-'
           ? holdWindow(windowed, 'ETIMEOUT')
-          : slideWindow(windowed, { endpoints: [...endpoints], atMs, grace }, windowMs, 10),
+          : slideWindow(windowed, { endpoints: endpoints.split(''), atMs, grace }, windowMs, 10),
       from,
     ).knowledge;
   }
@@ -273,7 +273,7 @@ describe('a window', () => {
       [61_000, 'b'],
     ].reduce(
       (knowledge, [atMs, endpoints]) =>
-        learn(knowledge, { endpoints: [...String(endpoints)], atMs: Number(atMs), grace }, 10).knowledge,
+        learn(knowledge, { endpoints: String(endpoints).split(''), atMs: Number(atMs), grace }, 10).knowledge,
       nothingKnown,
     );
     const opened = openWindow(known, 50_000);
