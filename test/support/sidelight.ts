@@ -24,7 +24,7 @@ export async function startTestSidelight(
   const checked = checkConfig(
     stringify({
       ...input,
-      listen: { grpc: '127.0.0.1:0', http: '127.0.0.1:0' },
+      listen: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', ...input.listen },
       join: { lingerMs: 1001, ...input.join },
       traces: { rootSampleRatio: 1, ...input.traces },
     }),
