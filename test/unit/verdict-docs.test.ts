@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { contradictions } from '../../src/judge/contradiction.ts';
 import { pinReasons } from '../../src/model/advice.ts';
 import { incompleteReasons } from '../../src/model/exchange.ts';
 import { joinEvents } from '../../src/model/join-event.ts';
@@ -15,6 +16,7 @@ it.each([
   ['cause', 'meaning', causes],
   ['pin', 'when', pins],
   ['why a pin is `unknown`', 'meaning', pinUnknownReasons],
+  ['contradiction', 'meaning', contradictions],
   ['join event', 'meaning', joinEvents],
   ['event', 'meaning', pinEvents],
   ['how it was over', 'meaning', clearedHows],
