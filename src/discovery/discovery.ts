@@ -110,8 +110,7 @@ export class Discovery {
   #views(): ClusterView[] {
     const fromFile = this.#file?.views() ?? [];
     const fromDns = (this.#dns?.views() ?? []).filter(({ cluster }) => this.#file?.view(cluster) === undefined);
-    const others = [...this.#envoy.clusters()].filter((cluster) => this.#world(cluster) === undefined);
-    return [...fromFile, ...fromDns, ...others.flatMap((cluster) => this.#envoy.view(cluster, undefined) ?? [])];
+    return [...fromFile, ...fromDns, ...this.#envoy.views()];
   }
 
   #fileClusters(file: NonNullable<DiscoveryOptions['file']>): FileClusters {

@@ -76,14 +76,25 @@ export class EnvoySource {
   view(cluster: string, nodeId: string | undefined): ClusterView | undefined {
     if (nodeId !== undefined) return this.#viewOf(cluster, this.#ofNode.get(nodeId));
     const watching = this.#targets.filter((target) => target.has(cluster));
-    const oldestMs = this.#options.now() - this.#options.staleAfterMs;
-    const answering = watching.find((target) => (target.knowledge(cluster)?.lastAnswerMs ?? 0) >= oldestMs);
-    return this.#viewOf(cluster, answering ?? watching[0]);
+    return this.#viewOf(cluster, watching.find((target) => this.#answersFor(cluster, target)) ?? watching[0]);
   }
 
-  /** Every cluster that any proxy was asked for, once. */
-  clusters(): Set<string> {
-    return new Set(this.#targets.flatMap((target) => [...target.clusters()]));
+  /** Every cluster that no better source speaks for, once, as `view` without a node id gives it. */
+  views(): ClusterView[] {
+    const chosen = new Map<string, AdminTarget>();
+    for (const target of this.#targets) {
+      for (const cluster of target.clusters()) {
+        const before = chosen.get(cluster);
+        if (before === undefined ? this.#options.isCovered(cluster) : this.#answersFor(cluster, before)) continue;
+        if (before === undefined || this.#answersFor(cluster, target)) chosen.set(cluster, target);
+      }
+    }
+    return [...chosen].flatMap(([cluster, target]) => this.#viewOf(cluster, target) ?? []);
+  }
+
+  #answersFor(cluster: string, target: AdminTarget): boolean {
+    const lastAnswerMs = target.knowledge(cluster)?.lastAnswerMs;
+    return lastAnswerMs !== undefined && lastAnswerMs >= this.#options.now() - this.#options.staleAfterMs;
   }
 
   #watchAt(target: AdminTarget, cluster: string): void {
