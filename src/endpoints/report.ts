@@ -226,7 +226,7 @@ function holder(judged: Judged, state: HolderState, facts: ReportFacts): Holder 
 }
 
 /** A request that runs keeps its connection open for as long as it likes. */
-export function mayBeOpenUntil(
+function mayBeOpenUntil(
   { layer, underWay, lastUsedMs }: UpstreamConnection,
   idleTimeoutMs: number | undefined,
 ): number | undefined {

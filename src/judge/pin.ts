@@ -75,10 +75,11 @@ function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVer
   const usedAtMs = Math.min(nowMs, requestStartMs) - clockUncertaintyMs;
   if (usedAtMs <= leftAtMs || usedAtMs - leftAtMs < view.graceMs) return verdict(view, 'draining', leftAtMs);
   if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
-  if (clockUncertaintyMs > 0 && Math.abs(connectionOpenedMs - leftAtMs) <= clockUncertaintyMs) {
+  // Inside the grace a proxy may open connections by an answer that still holds: its list is old only after that.
+  const oldListFromMs = leftAtMs + view.graceMs;
+  if (clockUncertaintyMs > 0 && Math.abs(connectionOpenedMs - oldListFromMs) <= clockUncertaintyMs)
     return verdict(view, 'draining', leftAtMs);
-  }
-  return verdict(view, connectionOpenedMs < leftAtMs ? 'stale' : 'stale_view', leftAtMs);
+  return verdict(view, connectionOpenedMs < oldListFromMs ? 'stale' : 'stale_view', leftAtMs);
 }
 
 /** How a source may spell the endpoint; none for a pipe. Of an Envoy-internal address the inner one counts. */

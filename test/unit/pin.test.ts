@@ -136,8 +136,8 @@ describe('draining', () => {
       { requestStartMs: 210_400, clockUncertaintyMs: 500 },
     ],
     [
-      'the clocks do not tell whether the connection was opened before',
-      { connectionOpenedMs: 200_400, clockUncertaintyMs: 500 },
+      'the clocks do not tell whether the connection was opened by rights',
+      { connectionOpenedMs: 210_400, clockUncertaintyMs: 500 },
     ],
     ['a TCP connection, inside the grace', { requestStartMs: undefined, nowMs: 209_999 }],
     [
@@ -166,8 +166,13 @@ describe('after the grace', () => {
     expect(judge({ requestStartMs: undefined, nowMs: 210_000 }).pin).toBe('stale');
   });
 
-  test('a connection of after the leaving means that the list of the proxy is old', () => {
-    expect(judge({ connectionOpenedMs: 200_000 })).toEqual({
+  test('a connection of inside the grace was opened by rights, by an answer that still held: a stale pin, no old list', () => {
+    expect(judge({ connectionOpenedMs: 200_000 }).pin).toBe('stale');
+    expect(judge({ connectionOpenedMs: 209_999 }).pin).toBe('stale');
+  });
+
+  test('a connection of after the grace means that the list of the proxy is old', () => {
+    expect(judge({ connectionOpenedMs: 210_000 })).toEqual({
       pin: 'stale_view',
       reason: undefined,
       leftAtMs: 200_000,
