@@ -36,6 +36,11 @@ export interface ConnectionTableOptions {
   maxConnections: number;
   /** A connection of which nothing was heard for this long counts no longer as in use. */
   quietMs: number;
+  /**
+   * When another stream tells of it no longer than this after the last one did, it is taken that none of another replica
+   * told of it in between.
+   */
+  resumeMs: number;
 }
 
 export interface ConnectionTableSink {
@@ -83,11 +88,12 @@ export class ConnectionTable {
     const id = idOf(seen.streamId, seen.connectionId);
     const known = this.#inUse.get(id) ?? this.#parked.claim(seen);
     const before = known?.underWay.get(use.key)?.bytes;
-    const newBytes = Math.max(0, before === undefined ? firstBytes(use, known) : use.bytes - before);
+    const grown = before === undefined ? 0 : Math.max(0, use.bytes - before);
+    const newBytes = before === undefined ? firstBytes(use) : this.#isNextTold(seen, known) ? grown : 0;
     const underWay = known?.underWay ?? new Map<string, UnderWay>();
     this.#follow(underWay, use, seen.lastHeardMs);
     const isRequestEnd = use.ended && seen.layer === 'http';
-    const moved = known === undefined || newBytes > 0 || isRequestEnd;
+    const moved = known === undefined || newBytes + grown > 0 || isRequestEnd;
     const connection = {
       ...seen,
       serial: known?.serial ?? this.#nextSerial(),
@@ -153,6 +159,12 @@ export class ConnectionTable {
       });
   }
 
+  /** Else another replica may have counted what flowed since we were told last. */
+  #isNextTold(seen: ConnectionSeen, last: UpstreamConnection | undefined): boolean {
+    if (last === undefined || last.streamId === seen.streamId) return true;
+    return seen.lastHeardMs - last.lastHeardMs <= this.#options.resumeMs;
+  }
+
   #follow(underWay: Map<string, UnderWay>, use: ConnectionUse, heardMs: number): void {
     for (const [key, one] of underWay) if (heardMs - one.heardMs > this.#options.quietMs) underWay.delete(key);
     if (use.ended) underWay.delete(use.key);
@@ -204,9 +216,8 @@ interface Mutable extends UpstreamConnection {
 /** Of a connection that no stream told of yet. */
 const noStream = -1;
 
-/** A request that ends on a connection that is known was not counted by anybody: it was too short for that. */
-function firstBytes(use: ConnectionUse, known: UpstreamConnection | undefined): number {
-  return use.countsFromStart || (use.ended && known !== undefined) ? use.bytes : 0;
+function firstBytes({ countsFromStart, bytes }: ConnectionUse): number {
+  return countsFromStart ? bytes : 0;
 }
 
 function latest(a: number | undefined, b: number | undefined): number | undefined {

@@ -62,6 +62,9 @@ export interface RecorderOptions {
   now(): number;
 }
 
+/** Of a request that lives the shipped configs tell this often, ms: of a shorter one no other replica was told. */
+const periodicMs = 5000;
+
 /** Entries in, judged exchanges out. One per process; streams share it and never each other's keys. */
 export class Recorder {
   readonly #options: RecorderOptions;
@@ -188,7 +191,8 @@ export class Recorder {
     const seen = this.#connection(stream, entry, receivedMs);
     if (seen === undefined) return;
     const beganOnThisStream = (entry.startMs ?? 0) >= (this.#streams.get(stream.id)?.openedMs ?? 0);
-    this.#heard(seen, entry, { ended, countsFromStart: ended || beganOnThisStream });
+    const isShort = ended && (entry.durationMs ?? 0) < periodicMs;
+    this.#heard(seen, entry, { ended, countsFromStart: beganOnThisStream || isShort });
     if (entry.closesConnection) this.#connections.closed(stream.id, seen.connectionId, entry.closedBy);
   }
 

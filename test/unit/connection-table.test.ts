@@ -13,7 +13,7 @@ interface Options {
 function setUp({ maxConnections = 100, pinned = [], ...options }: Options = {}) {
   const ended: string[] = [];
   const table = new ConnectionTable(
-    { maxConnections, quietMs: 60_000 },
+    { maxConnections, quietMs: 60_000, resumeMs: 150_000 },
     {
       ended: ({ connectionId }, how, by) => ended.push([connectionId, how, by].filter(Boolean).join(' ')),
       idleTimeoutMs: () => ('idleTimeoutMs' in options ? options.idleTimeoutMs : hour),
@@ -108,6 +108,29 @@ describe('what is known of a connection', () => {
     expect(request({}, { ...other, bytes: 5000 })).toMatchObject({ newBytes: 0 });
     expect(request({}, { ...other, bytes: 5010 })).toMatchObject({ newBytes: 10 });
   });
+
+  it.each([
+    ['a TCP connection', { layer: 'tcp' as const, requestStartMs: undefined }, false],
+    ['a long request', {}, true],
+  ])(
+    '%s of which another replica was told in between: only what this one was told is counted',
+    (_what, layer, ended) => {
+      const { table, request } = setUp();
+      const tell = (streamId: number, lastUsedMs: number, bytes: number, isEnd = false) =>
+        request({ ...layer, streamId, lastUsedMs }, { key: 'long', bytes, ended: isEnd, countsFromStart: false });
+      tell(1, 2000, 100);
+      expect(tell(1, 7000, 150)).toMatchObject({ newBytes: 50 });
+      table.endStream(1);
+      // Anew at this replica at once: nobody else was told.
+      expect(tell(2, 12_000, 200)).toMatchObject({ newBytes: 50 });
+      table.endStream(2);
+      const back = tell(3, 312_000, 5000);
+      expect(back).toMatchObject({ newBytes: 0, isNew: false, connection: { bytes: 100, lastUsedMs: 312_000 } });
+      expect(tell(3, 317_000, 5060)).toMatchObject({ newBytes: 60 });
+      table.endStream(3);
+      expect(tell(4, 617_000, 9000, ended)).toMatchObject({ newBytes: 0 });
+    },
+  );
 
   it('knows what is under way on it, until its end or until nothing more is heard of it', () => {
     const { request } = setUp();

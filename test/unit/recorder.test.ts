@@ -43,7 +43,7 @@ function setUp(startMs: number) {
   const recorder = new Recorder(
     {
       join: { lingerMs: 2500, maxWaitMs: minute, maxExchanges: 100, maxAttempts: 8 },
-      connections: { maxConnections: 100, quietMs: minute },
+      connections: { maxConnections: 100, quietMs: minute, resumeMs: 2.5 * minute },
       rule: () => defaultStatusRule,
       view: () => ({
         cluster: (name) => (name === 'app' ? view : undefined),
@@ -263,6 +263,21 @@ describe('connections', () => {
     const [tried] = request({ startMs: leftAtMs + minute - 20, ageMs: 2 * minute });
     hear([{ ...tried, downstreamRemote: undefined } as LogEntry]);
     expect(board()).toEqual(['7 stale']);
+  });
+
+  it('of a request that began before this stream: its bytes are counted at its end only if no other replica can have been told', () => {
+    const { hear, at, pinned } = setUp(leftAtMs + minute);
+    const ends = (key: string, durationMs: number, bytes: number) =>
+      hear(request({ key, startMs: at.ms - durationMs, durationMs, ageMs: 2 * minute, bytes }));
+    ends('short', 4000, 10);
+    ends('long', 6000, 1000);
+    at.ms += 10_000;
+    ends('own', 9000, 100);
+    expect(pinned).toEqual([
+      { requests: 1, bytes: 10 },
+      { requests: 1, bytes: 0 },
+      { requests: 1, bytes: 100 },
+    ]);
   });
 
   it('of a request that lives show before it ends: draining, however long it takes, and stale with the next request', () => {

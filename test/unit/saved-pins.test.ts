@@ -18,7 +18,7 @@ function recorder(): Recorder {
   return new Recorder(
     {
       join: { lingerMs: 2500, maxWaitMs: 60_000, maxExchanges: 100, maxAttempts: 8 },
-      connections: { maxConnections: 100, quietMs: 60_000 },
+      connections: { maxConnections: 100, quietMs: 60_000, resumeMs: 150_000 },
       rule: () => defaultStatusRule,
       view: () => nothing,
       watch: ignore,

@@ -61,7 +61,8 @@ export function buildRecorder(
   return new Recorder(
     {
       join: { ...config.join, maxAttempts: config.join.maxAttemptsPerExchange },
-      connections: config.pins,
+      // A stream of another replica would have lived longer: an age is shortened by a fifth at most.
+      connections: { ...config.pins, resumeMs: config.join.streamMaxAgeMs / 2 },
       rule: (cluster) => rules(cluster ?? '').success,
       view: () => discovery.snapshot(),
       watch: (cluster, nodeId) => discovery.watch(cluster, nodeId),
