@@ -10,8 +10,8 @@ import type { EnvoyProcess } from '../../src/lab/envoy-process.ts';
 import { freePort } from '../../src/lab/free-port.ts';
 import { type TcpClient, tcpClient } from '../../src/lab/tcp-client.ts';
 import { startTcpEcho } from '../../src/lab/tcp-echo.ts';
-import { asksFor, newIp, oldIp } from '../support/moving-name.ts';
-import { oldDns, pinsOf, startReporter } from '../support/reporting.ts';
+import { asksFor, bothKindsOfDns, newIp, oldIp } from '../support/moving-name.ts';
+import { endpointOf, eventsOf, pinsOf, type ReporterOptions, startReporter } from '../support/reporting.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
 
@@ -21,8 +21,13 @@ afterEach(() => cleanup.run());
 
 const startService = async (config: ConfigInput) => cleanup.use(await startTestSidelight(config));
 
-async function startTcpEnvoy(sidelight: TestSidelight, name: string, cluster: Cluster): Promise<EnvoyProcess> {
-  const options = { sidelightPort: sidelight.grpcPort, clusters: [cluster], tcpLogFlushMs: 200, runtime: oldDns };
+async function startTcpEnvoy(
+  sidelight: TestSidelight,
+  name: string,
+  cluster: Cluster,
+  more: Partial<ReporterOptions> = {},
+): Promise<EnvoyProcess> {
+  const options = { sidelightPort: sidelight.grpcPort, clusters: [cluster], tcpLogFlushMs: 200, ...more };
   return startReporter(cleanup, name, options);
 }
 
@@ -45,59 +50,86 @@ async function keepTalking(envoy: EnvoyProcess): Promise<TcpClient> {
   return client;
 }
 
-it('A4 the name moves: stale while the bytes flow, STRICT_DNS and LOGICAL_DNS alike, until the connection ends', async () => {
-  const dns = cleanup.use(await DnsServer.start());
-  const answer = (address: string) =>
-    dns.set('tcp-app.test', { kind: 'addresses', addresses: [address], ttlSeconds: 1 });
-  answer(oldIp);
-  const sidelight = await startService(asksFor(['tcp-app'], dns, 500));
-  const old = cleanup.use(await startTcpEcho(oldIp));
-  const next = cleanup.use(await startTcpEcho(newIp, old.port));
-  const common = { name: 'tcp-app', host: 'tcp-app.test', port: old.port, dnsPort: dns.port };
-  const envoys = await Promise.all(
-    (['STRICT_DNS', 'LOGICAL_DNS'] as const).map((kind) =>
-      startTcpEnvoy(sidelight, kind, dnsCluster({ ...common, kind })),
-    ),
-  );
-  await Promise.all(envoys.map(keepTalking));
-  const pins = (pin: string, kind: string) =>
-    sidelight.metric('sidelight_pins', { pin, layer: 'tcp', cluster: 'tcp-app', reporter_workload: kind });
-  const bothAre = async (pin: string) =>
-    (await pins(pin, 'STRICT_DNS')) === 1 && (await pins(pin, 'LOGICAL_DNS')) === 1;
-  await until('current connections', () => bothAre('current'));
-  answer(newIp);
-  await until('stale connections', () => bothAre('stale'));
-  const { pins: rows } = await pinsOf(sidelight, 'tcp-app');
-  expect(rows.map(({ pin, layer, endpoint }) => [pin, layer, endpoint])).toEqual([
-    ['stale', 'tcp', `${oldIp}:${old.port}`],
-    ['stale', 'tcp', `${oldIp}:${old.port}`],
-  ]);
+const kinds = ['STRICT_DNS', 'LOGICAL_DNS'] as const;
 
-  const bytes = () =>
-    sidelight.metric('sidelight_pin_bytes_total', { cluster: 'tcp-app', endpoint: `${oldIp}:${old.port}` });
-  const [bytesBefore, echoedBefore] = [await bytes(), old.bytes()];
-  expect(bytesBefore).toBeGreaterThan(0);
-  await sleep(2000);
-  // Both ways, and told five times a second.
-  const [grown, echoed] = [(await bytes()) - bytesBefore, 2 * (old.bytes() - echoedBefore)];
-  expect(Math.abs(grown - echoed) / echoed).toBeLessThan(0.3);
-  expect(await envoys[0]?.admin.hosts('tcp-app')).toMatchObject([{ address: `${newIp}:${next.port}` }]);
-  expect(next.bytes()).toBe(0);
+it.each(bothKindsOfDns)(
+  "A4 the name moves, Envoy's %s DNS: stale while the bytes flow, until the connection ends",
+  async (_kind, runtime) => {
+    const dns = cleanup.use(await DnsServer.start());
+    const answer = (address: string) =>
+      dns.set('tcp-app.test', { kind: 'addresses', addresses: [address], ttlSeconds: 1 });
+    answer(oldIp);
+    const adminPorts = [await freePort(), await freePort()];
+    const { discovery, ...config } = asksFor(['tcp-app'], dns, 500);
+    const envoyAdmin = { urls: adminPorts.map((port) => `http://127.0.0.1:${port}`), refreshMs: 500, timeoutMs: 450 };
+    const sidelight = await startService({ ...config, discovery: { ...discovery, envoyAdmin } });
+    const old = cleanup.use(await startTcpEcho(oldIp));
+    const next = cleanup.use(await startTcpEcho(newIp, old.port));
+    const endpoint = `${oldIp}:${old.port}`;
+    const common = { name: 'tcp-app', host: 'tcp-app.test', port: old.port, dnsPort: dns.port };
+    const envoys = await Promise.all(
+      kinds.map((kind, i) =>
+        startTcpEnvoy(sidelight, kind, dnsCluster({ ...common, kind }), {
+          runtime,
+          adminPort: adminPorts[i] ?? 0,
+        }),
+      ),
+    );
+    await Promise.all(envoys.map(keepTalking));
+    const pins = (pin: string, kind: string) =>
+      sidelight.metric('sidelight_pins', { pin, layer: 'tcp', cluster: 'tcp-app', reporter_workload: kind });
+    const bothAre = async (pin: string) =>
+      (await pins(pin, 'STRICT_DNS')) === 1 && (await pins(pin, 'LOGICAL_DNS')) === 1;
+    await until('current connections', () => bothAre('current'));
+    answer(newIp);
+    await until('stale connections', () => bothAre('stale'));
+    await until('the contradiction', async () =>
+      (await pinsOf(sidelight, 'tcp-app')).pins.every(({ contradiction }) => contradiction === 'proxy_not_listing'),
+    );
+    const { pins: rows } = await pinsOf(sidelight, 'tcp-app');
+    expect(rows.map((row) => [row.pin, row.layer, row.endpoint, row.advice?.reason])).toEqual(
+      kinds.map(() => ['stale', 'tcp', endpoint, 'tcp_session']),
+    );
+    const leftAtMs = rows[0]?.leftAtMs ?? Number.NaN;
+    for (const envoy of envoys)
+      expect(await envoy.admin.hosts('tcp-app')).toMatchObject([{ address: `${newIp}:${next.port}` }]);
 
-  old.cycle();
-  await until('the pins to clear', async () => (await pinsOf(sidelight, 'tcp-app')).cleared.length === 2);
-  expect((await pinsOf(sidelight, 'tcp-app')).cleared.map(({ pin, how }) => [pin, how])).toEqual([
-    ['stale', 'closed'],
-    ['stale', 'closed'],
-  ]);
-  expect(
-    (await sidelight.get('/metrics'))
-      .split('\n')
-      .filter((line) => /^sidelight_pin(?:s|_oldest_seconds)\{/.test(line) && line.includes(oldIp)),
-  ).toEqual([]);
-  const ended = { cluster: 'tcp-app', endpoint: `${oldIp}:${old.port}` };
-  expect(await sidelight.metric('sidelight_tcp_connections_total', ended)).toBe(2);
-});
+    const bytes = () => sidelight.metric('sidelight_pin_bytes_total', { cluster: 'tcp-app', endpoint });
+    const [bytesBefore, echoedBefore] = [await bytes(), old.bytes()];
+    expect(bytesBefore).toBeGreaterThan(0);
+    await sleep(2000);
+    // Both ways, and told five times a second.
+    const [grown, echoed] = [(await bytes()) - bytesBefore, 2 * (old.bytes() - echoedBefore)];
+    expect(Math.abs(grown - echoed) / echoed).toBeLessThan(0.3);
+    expect(next.bytes()).toBe(0);
+
+    old.cycle();
+    await until('the pins to clear', async () => (await pinsOf(sidelight, 'tcp-app')).cleared.length === 2);
+    expect((await pinsOf(sidelight, 'tcp-app')).cleared.map(({ pin, how }) => [pin, how])).toEqual([
+      ['stale', 'closed'],
+      ['stale', 'closed'],
+    ]);
+    const { drain, connections } = (await endpointOf(sidelight, 'tcp-app', endpoint)) ?? {};
+    expect(connections).toEqual({ open: 0, idle: 0, unseen: 0 });
+    // What flowed until the end, second by second, each of the two by itself too.
+    expect(drain?.bytes).toBe(await bytes());
+    expect(drain?.requests).toBe(0);
+    const whole = drain?.points.slice(1, -1) ?? [];
+    expect(whole.length).toBeGreaterThan(1);
+    for (const point of whole) expect([point.bytes > 0, point.connections]).toEqual([true, 2]);
+    expect(drain?.reporters.map(({ reporter }) => reporter.workload).toSorted()).toEqual(kinds.toSorted());
+    expect(eventsOf(sidelight, 'endpoint.drained', 'tcp-app')).toMatchObject([
+      { endpoint, leftAtMs, lastUsedMs: drain?.lastUsedMs, pins: 2, closed: 2 },
+    ]);
+    expect(
+      (await sidelight.get('/metrics'))
+        .split('\n')
+        .filter((line) => /^sidelight_pin(?:s|_oldest_seconds)\{/.test(line) && line.includes(oldIp)),
+    ).toEqual([]);
+    const ended = { cluster: 'tcp-app', endpoint };
+    expect(await sidelight.metric('sidelight_tcp_connections_total', ended)).toBe(2);
+  },
+);
 
 /** Connects so many times, one after the other; true where bytes came back. */
 async function connect(envoy: EnvoyProcess, times: number): Promise<boolean[]> {
