@@ -37,7 +37,7 @@ it('is judged by when the request began and how old the connection was then', ()
 
 it('counts the age back from the request, not from an answer that took long', () => {
   expect(pin(30 * second, nowMs - 40 * second)).toBe('stale');
-  expect(pin(10 * second, nowMs - 40 * second)).toBe('stale_view');
+  expect(pin(5 * second, nowMs - 40 * second)).toBe('stale_view');
 });
 
 it("is at most draining where Envoy's clock is an hour behind, and right where it is ahead", () => {
