@@ -77,7 +77,7 @@ const cluster = z.strictObject({
   idleTimeoutMs: wholeOrAbsent(
     [0, 7 * day],
     'ms',
-    "After how long without use the proxy closes an upstream connection, 0: never; absent: what Envoy's admin interface says, else 1 h, Envoy's default.",
+    "After how long without use the proxy closes an upstream connection, 0: never; absent: of HTTP what Envoy's admin interface says, else 1 h, Envoy's default.",
   ),
   expectPin: z.boolean().default(false).meta({
     meaning: 'Connections to endpoints that left are wanted here: they are shown and marked, but no cause for alarm.',

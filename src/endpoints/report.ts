@@ -225,13 +225,16 @@ function holder(judged: Judged, state: HolderState, facts: ReportFacts): Holder 
   };
 }
 
-/** A request that runs keeps its connection open for as long as it likes. */
+/**
+ * A request that runs keeps its connection open for as long as it likes. Counted from when it was last heard of, not from
+ * its last use: that is Envoy's time mapped to ours, and a TCP connection that is heard of has outlived its idle time.
+ */
 function mayBeOpenUntil(
-  { layer, underWay, lastUsedMs }: UpstreamConnection,
+  { layer, underWay, lastUsedMs, lastHeardMs }: UpstreamConnection,
   idleTimeoutMs: number | undefined,
 ): number | undefined {
   if (idleTimeoutMs === undefined || (layer === 'http' && underWay.size > 0)) return undefined;
-  return lastUsedMs + idleTimeoutMs;
+  return Math.max(lastUsedMs, lastHeardMs) + idleTimeoutMs;
 }
 
 function stateInUse({ layer, underWay }: UpstreamConnection): HolderState {

@@ -31,7 +31,7 @@ export interface Holder {
   openedMs: number;
   /** Its last request, or its last bytes. */
   lastUsedMs: number;
-  /** Until when it can be open if nobody uses it: `lastUsedMs` + the cluster's idle timeout. Absent: without limit. */
+  /** Until when it can be open if nobody uses it: when it was last heard of + its idle timeout. Absent: without limit. */
   mayBeOpenUntilMs: number | undefined;
   requests: number;
   /** Both ways. */

@@ -130,7 +130,7 @@ describe('the connections to one that left', () => {
         held({ connectionId: '8', underWay: new Map([['k', { bytes: 1, heardMs: nowMs }]]) }),
         held({ connectionId: '9', layer: 'tcp', openedMs: 3000 }),
       ],
-      parked: [held({ connectionId: '10', lastUsedMs: 5000 })],
+      parked: [held({ connectionId: '10', lastUsedMs: 5000, lastHeardMs: 5000 })],
     });
     const [row] = reports({ cluster: 'app' });
     expect(row).toMatchObject({ state: 'left', leftAtMs: left, connections: { open: 2, idle: 1, unseen: 1 } });
@@ -141,6 +141,14 @@ describe('the connections to one that left', () => {
       ['10', 'unseen', 3_605_000],
     ]);
     expect(row?.holders[0]).toMatchObject({ pin: 'stale', reporter, reporterConnected: true, requests: 1, bytes: 30 });
+  });
+
+  it.each([
+    ['a request whose end was mapped by a clock that was set since', { lastUsedMs: left - 3_600_000 }],
+    ['a TCP connection that outlived its idle timeout without a byte', { layer: 'tcp', lastUsedMs: 2020 } as const],
+  ])('may be open for an idle timeout since they were heard of: %s', (_, of) => {
+    const { reports } = setUp({ parked: [held({ ...of, lastHeardMs: nowMs - 1000 })] });
+    expect(reports()[0]?.holders[0]?.mayBeOpenUntilMs).toBe(nowMs - 1000 + 3_600_000);
   });
 
   it('may be open for ever where the proxy closes none for want of use', () => {

@@ -63,13 +63,16 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
   };
 }
 
-/** After which its proxy closes a connection that nobody uses, ms; `undefined`: never. */
+/**
+ * After which its proxy closes a connection that nobody uses, ms; `undefined`: never. What the proxy says of a cluster
+ * holds for HTTP: a TCP proxy has an idle timeout of its own, in its listener.
+ */
 export function idleTimeoutOf(
-  { cluster, reporter }: Pick<UpstreamConnection, 'cluster' | 'reporter'>,
+  { cluster, reporter, layer }: Pick<UpstreamConnection, 'cluster' | 'reporter' | 'layer'>,
   { rules, view }: { rules: Ground['rules']; view: DiscoveryView },
 ): number | undefined {
-  const timeoutMs =
-    rules(cluster).idleTimeoutMs ?? view.proxy(cluster, reporter.nodeId)?.idleTimeoutMs ?? defaultIdleTimeoutMs;
+  const told = layer === 'http' ? view.proxy(cluster, reporter.nodeId)?.idleTimeoutMs : undefined;
+  const timeoutMs = rules(cluster).idleTimeoutMs ?? told ?? defaultIdleTimeoutMs;
   return timeoutMs === 0 ? undefined : timeoutMs;
 }
 
