@@ -50,12 +50,28 @@ export function mayHoldConnection(
 ): boolean | undefined {
   if (proxy === undefined || isStale(proxy, nowMs) || !countsOwnConnections(proxy)) return undefined;
   if (proxy.activeConnections === 0) return false;
-  const all = [...proxy.hosts.values()];
+  // One that was opened, and one that was closed, would hide another from the sums.
+  if (proxy.openedMeanwhile) return undefined;
   // Connections to an earlier, or a further, address of a host are counted as the host's.
-  if (proxy.type === 'LOGICAL_DNS' || all.some((host) => host.activeConnections === undefined)) return undefined;
+  const ofHosts = proxy.type === 'LOGICAL_DNS' ? undefined : connectionsOfHosts(proxy);
+  if (ofHosts === undefined) return undefined;
   if (sumOf(hostsAt(proxy, endpoint)) > 0) return true;
   // The hosts that are listed account for every connection: none is left for a host that is not.
-  return sumOf(all) === proxy.activeConnections ? false : undefined;
+  return ofHosts === proxy.activeConnections ? false : undefined;
+}
+
+/** By host list, which is immutable: thousands of connections are asked about each second, and a list has thousands of hosts. */
+const knownSums = new WeakMap<ProxyView['hosts'], { sum: number | undefined }>();
+
+/** `undefined`: a host has no number of its own. */
+function connectionsOfHosts({ hosts }: ProxyView): number | undefined {
+  let known = knownSums.get(hosts);
+  if (known === undefined) {
+    const all = [...hosts.values()];
+    known = { sum: all.some(({ activeConnections }) => activeConnections === undefined) ? undefined : sumOf(all) };
+    knownSums.set(hosts, known);
+  }
+  return known.sum;
 }
 
 /** An aggregate or a forward proxy has its connections elsewhere. */

@@ -59,6 +59,8 @@ export interface ProxyView {
   hosts: ReadonlyMap<string, ProxyHost>;
   /** `cluster.NAME.upstream_cx_active`: every open connection, also those that belong to no listed host. */
   activeConnections: number | undefined;
+  /** Connections were, or may have been, opened while it was asked: then its numbers are not of one moment. */
+  openedMeanwhile: boolean;
   /** After which Envoy closes an unused upstream connection, ms; absent: not said. 0: never. */
   idleTimeoutMs: number | undefined;
   closesOnHostSetChange: boolean;
@@ -66,7 +68,7 @@ export interface ProxyView {
   maxConnectionDurationMs: number | undefined;
   /** Runtime flag `envoy.reloadable_features.enable_new_dns_implementation`; absent: not set, so by version. */
   newDnsImplementation: boolean | undefined;
-  /** The last good answer, epoch ms, our clock. */
+  /** When the last good answer was asked for, epoch ms, our clock: what came after that it need not know. */
   lastAnswerMs: number;
   staleAfterMs: number;
   /** The last failure, in words; absent after a good answer. */

@@ -17,6 +17,8 @@ export interface FakeCluster {
   hosts: readonly FakeHost[];
   /** Absent: the statistic is not kept. */
   activeConnections?: number;
+  /** Ever opened. */
+  totalConnections?: number;
   statName?: string;
 }
 
@@ -30,9 +32,11 @@ export class FakeAdmin {
   readonly asked: string[] = [];
   /** Set: answers instead. */
   instead: ((path: string, response: http.ServerResponse) => void) | undefined;
+  /** Called before each answer; it waits for it. */
+  onAsked: ((path: string) => void | Promise<void>) | undefined;
   /** As Envoy 1.37: `/clusters` gives all. */
   ignoresFilter = false;
-  readonly #server = http.createServer((request, response) => this.#serve(request.url ?? '', response));
+  readonly #server = http.createServer((request, response) => void this.#serve(request.url ?? '', response));
   readonly #sockets = new Set<net.Socket>();
 
   static async start(port = 0): Promise<FakeAdmin> {
@@ -66,7 +70,7 @@ export class FakeAdmin {
     await closed;
   }
 
-  #serve(url: string, response: http.ServerResponse): void {
+  async #serve(url: string, response: http.ServerResponse): Promise<void> {
     response.on('error', () => response.destroy());
     this.asked.push(decodeURIComponent(url));
     if (this.instead !== undefined) {
@@ -74,6 +78,7 @@ export class FakeAdmin {
       return;
     }
     const { pathname, searchParams } = new URL(url, this.url);
+    await this.onAsked?.(pathname);
     response.end(JSON.stringify(this.#answer(pathname, searchParams)));
   }
 
@@ -93,10 +98,16 @@ export class FakeAdmin {
   }
 
   #stats(filter: RegExp): { name: string; value: number }[] {
-    const gauges = [...this.clusters].flatMap(([name, { activeConnections: value, statName = name }]) =>
-      value === undefined ? [] : [{ name: `cluster.${statName}.upstream_cx_active`, value }],
+    const numbers = [...this.clusters].flatMap(
+      ([name, { activeConnections, totalConnections = 0, statName = name }]) =>
+        activeConnections === undefined
+          ? []
+          : [
+              { name: `cluster.${statName}.upstream_cx_active`, value: activeConnections },
+              { name: `cluster.${statName}.upstream_cx_total`, value: totalConnections },
+            ],
     );
-    return [{ name: 'server.uptime', value: this.uptimeSeconds }, ...gauges].filter(({ name }) => filter.test(name));
+    return [{ name: 'server.uptime', value: this.uptimeSeconds }, ...numbers].filter(({ name }) => filter.test(name));
   }
 
   #configs(resource: string, filter: RegExp): unknown[] {

@@ -21,6 +21,7 @@ function proxy(type: string, host?: Partial<ProxyHost>): ProxyView {
         : [['127.0.0.11:8080', { activeConnections: 1, healthy: true, pendingRemoval: false, ...host }]],
     ),
     activeConnections: 1,
+    openedMeanwhile: false,
     idleTimeoutMs: undefined,
     closesOnHostSetChange: false,
     ignoresHealthOnRemoval: false,

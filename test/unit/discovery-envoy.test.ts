@@ -101,6 +101,26 @@ describe.concurrent("proxies' own lists", () => {
     expect(discovery.snapshot().proxy('a', 'node-1')?.activeConnections).toBeUndefined();
   });
 
+  test('what was opened while a proxy was asked, its answer need not know', async (context) => {
+    const { admin, discover } = await scene(context);
+    const cluster = { ...one, totalConnections: 5 };
+    admin.clusters.set('a', cluster);
+    let clustersAskedMs = 0;
+    admin.onAsked = async (path) => {
+      if (path !== '/clusters') return;
+      clustersAskedMs = Date.now();
+      await sleep(30);
+      cluster.totalConnections += 1;
+    };
+    const { discovery } = await discover();
+    discovery.watch('a', 'node-1');
+    const proxy = () => discovery.snapshot().proxy('a', 'node-1');
+    await vi.waitFor(() => expect(proxy()?.openedMeanwhile).toBe(true), until);
+    expect(proxy()?.lastAnswerMs).toBeLessThanOrEqual(clustersAskedMs);
+    admin.onAsked = undefined;
+    await vi.waitFor(() => expect(proxy()?.openedMeanwhile).toBe(false), until);
+  });
+
   test('further addresses of a host are its hosts too, without a count of their own', async (context) => {
     const { admin, discover } = await scene(context);
     admin.clusters.set('a', { ...one, hosts: [{ address: '127.0.0.11', activeConnections: 1, further: ['0:0::1'] }] });

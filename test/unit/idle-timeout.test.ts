@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { idleTimeoutOf } from '../../src/cli/serve/books.ts';
 import { createClusterRules } from '../../src/config/cluster-rules.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { idleTimeoutOf } from '../../src/cli/serve/books.ts';
 import type { DiscoveryView, ProxyView } from '../../src/model/view.ts';
 import { connection } from '../support/connections.ts';
 
@@ -13,6 +13,7 @@ const proxy: ProxyView = {
   envoyVersion: '1.40.0',
   hosts: new Map(),
   activeConnections: 1,
+  openedMeanwhile: false,
   idleTimeoutMs: 10_000,
   closesOnHostSetChange: false,
   ignoresHealthOnRemoval: false,

@@ -138,18 +138,19 @@ export class AdminTarget {
   async #look(identity: Identity): Promise<number> {
     const names = [...this.#clusters.keys()];
     await this.#learnFacts(names);
-    // Both sides of the hosts' own numbers: what is equal to the larger of them was so at that moment.
-    const before = await this.#gauges(names);
+    const askedMs = this.#options.now();
+    // Both sides of the hosts' own numbers: if no connection was opened between, each number can only have become less.
+    const before = await this.#counts(names);
     const { listed, unaskedBytes } = await this.#questions.hosts(names);
     for (const [name, { statName }] of listed) this.#watched(name).statName = statName;
-    const after = await this.#gauges(names);
+    const after = await this.#counts(names);
     const further = await this.#questions.furtherAddresses(names.map((name) => this.#edsName(name)));
     if (this.#stopped) return 0;
     const atMs = this.#options.now();
     for (const name of names) {
       const hosts = withFurther(listed.get(name)?.hosts ?? new Map(), further.get(this.#edsName(name)));
-      const activeConnections = larger(before.get(name), after.get(name));
-      this.#know(name, listed.get(name), { identity, hosts, activeConnections, atMs });
+      const counts = countsBetween(before.get(name), after.get(name));
+      this.#know(name, listed.get(name), { identity, hosts, ...counts, askedMs, atMs });
     }
     return unaskedBytes > heavyBytes
       ? Math.max(this.#options.refreshMs, this.#options.staleAfterMs / 2)
@@ -163,33 +164,38 @@ export class AdminTarget {
       if (this.#clusters.has(name)) this.#watched(name).facts = facts;
   }
 
-  /** Each cluster's open connections. */
-  async #gauges(names: readonly string[]): Promise<Map<string, number>> {
-    const gaugeOf = (name: string) => `cluster.${this.#watched(name).statName}.upstream_cx_active`;
-    const gauges = await this.#questions.gauges([uptime, ...names.map(gaugeOf)]);
-    const uptimeSeconds = gauges.get(uptime) ?? 0;
+  /** Each cluster's connections. */
+  async #counts(names: readonly string[]): Promise<Map<string, Counts>> {
+    const nameOf = (name: string, what: keyof Counts) => `cluster.${this.#watched(name).statName}.upstream_cx_${what}`;
+    const wanted = names.flatMap((name) => [nameOf(name, 'active'), nameOf(name, 'total')]);
+    const numbers = await this.#questions.numbers([uptime, ...wanted]);
+    const uptimeSeconds = numbers.get(uptime) ?? 0;
     // It was started anew between two turns: who it is, and its config, may be others.
     if (uptimeSeconds < this.#uptimeSeconds) this.#identifiedMs = 0;
     this.#uptimeSeconds = uptimeSeconds;
     return new Map(
-      names.flatMap((name) => {
-        const value = gauges.get(gaugeOf(name));
-        return value === undefined ? [] : [[name, value] as const];
-      }),
+      names.map((name) => [
+        name,
+        { active: numbers.get(nameOf(name, 'active')), total: numbers.get(nameOf(name, 'total')) },
+      ]),
     );
   }
 
   #know(
     name: string,
     listed: ListedCluster | undefined,
-    seen: Pick<ProxyView, 'hosts' | 'activeConnections'> & { identity: Identity; atMs: number },
+    seen: Pick<ProxyView, 'hosts' | 'activeConnections' | 'openedMeanwhile'> & {
+      identity: Identity;
+      askedMs: number;
+      atMs: number;
+    },
   ): void {
     const cluster = this.#watched(name);
     if (listed === undefined) {
       this.#doubt(cluster, 'the proxy has no such cluster');
       return;
     }
-    const { hosts, activeConnections, identity, atMs } = seen;
+    const { hosts, activeConnections, openedMeanwhile, identity, askedMs, atMs } = seen;
     cluster.view = {
       ...identity,
       cluster: name,
@@ -197,12 +203,13 @@ export class AdminTarget {
       type: cluster.facts?.type,
       hosts,
       activeConnections,
+      openedMeanwhile,
       idleTimeoutMs: cluster.facts?.idleTimeoutMs,
       closesOnHostSetChange: cluster.facts?.closesOnHostSetChange === true,
       ignoresHealthOnRemoval: cluster.facts?.ignoresHealthOnRemoval === true,
       maxConnectionDurationMs: cluster.facts?.maxConnectionDurationMs,
       newDnsImplementation: this.#newDns,
-      lastAnswerMs: atMs,
+      lastAnswerMs: askedMs,
       staleAfterMs: this.#options.staleAfterMs,
       lastError: undefined,
     };
@@ -241,6 +248,23 @@ export class AdminTarget {
 
 const uptime = 'server.uptime';
 
-function larger(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? undefined : Math.max(a, b);
+/** A cluster's statistics; absent where Envoy does not keep them. */
+interface Counts {
+  /** Open now. */
+  active: number | undefined;
+  /** Ever opened. */
+  total: number | undefined;
+}
+
+const notKept: Counts = { active: undefined, total: undefined };
+
+function countsBetween(
+  before: Counts = notKept,
+  after: Counts = notKept,
+): Pick<ProxyView, 'activeConnections' | 'openedMeanwhile'> {
+  const isKept = before.active !== undefined && after.active !== undefined;
+  return {
+    activeConnections: isKept ? Math.max(before.active ?? 0, after.active ?? 0) : undefined,
+    openedMeanwhile: before.total === undefined || before.total !== after.total,
+  };
 }

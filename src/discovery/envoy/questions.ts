@@ -98,14 +98,15 @@ export class Questions {
     return further;
   }
 
-  /** Gauges by their whole names. One that Envoy does not keep is left out: that is not 0. */
-  async gauges(names: readonly string[]): Promise<Map<string, number>> {
-    const gauges = new Map<string, number>();
+  /** Gauges and counters by their whole names. One that Envoy does not keep is left out: that is not 0. */
+  async numbers(names: readonly string[]): Promise<Map<string, number>> {
+    const numbers = new Map<string, number>();
     for (const pattern of patternsOf(names)) {
       const { stats } = await this.#ask(`/stats?format=json&filter=${encodeURIComponent(pattern)}`, statsAnswer);
-      for (const { name, value } of stats) if (name !== undefined && typeof value === 'number') gauges.set(name, value);
+      for (const { name, value } of stats)
+        if (name !== undefined && typeof value === 'number') numbers.set(name, value);
     }
-    return gauges;
+    return numbers;
   }
 
   async #ask<T>(path: string, schema: z.ZodType<T>): Promise<T> {
