@@ -336,6 +336,17 @@ describe('several replicas', () => {
     expect((await json(replicas)).endpoints).toMatchObject([{ endpoint: oldEndpoint, requests: 14 }]);
   });
 
+  it('one that is open somewhere is open, though another replica saw it used later', async () => {
+    const wandered = holder({ layer: 'tcp', state: 'unseen', reporterConnected: false, mayBeOpenUntilMs: -1 });
+    const replicas = [
+      await start({ endpoints: [leftEndpoint({ holders: [wandered] })] }),
+      await start({ endpoints: [leftEndpoint({ holders: [{ ...wandered, state: 'open', lastUsedMs: -160_000 }] })] }),
+    ];
+    const flags = { timeout: '200ms' };
+    expect(await json(replicas, { flags })).toMatchObject({ code: 1, connections: [{ state: 'open' }] });
+    expect(await json(replicas.toReversed(), { flags })).toMatchObject({ code: 1, connections: [{ state: 'open' }] });
+  });
+
   it('the same number of another connection, opened at another time, counts too', async () => {
     const replicas = [
       await start({ endpoints: [leftEndpoint({ holders: [holder()] })] }),

@@ -62,8 +62,13 @@ function mergeTwo(a: HeldConnection, b: HeldConnection): HeldConnection {
   };
 }
 
-/** Where the clocks do not tell, the one that knows worse things: an idle TCP connection has no use that would date it. */
+/**
+ * Who hears of it now knows more than who lost sight of it. Where the clocks do not tell, the one that knows worse things:
+ * an idle TCP connection has no use that would date it.
+ */
 function heardLater(a: HeldConnection, b: HeldConnection): boolean {
+  if (a.state === 'open' && b.state === 'unseen') return true;
+  if (a.state === 'unseen' && b.state === 'open') return false;
   const laterMs = a.lastUsedMs - b.lastUsedMs;
   if (Math.abs(laterMs) >= sameMs) return laterMs > 0;
   if (a.state !== b.state) return worst[a.state] > worst[b.state];
