@@ -67,6 +67,8 @@ export interface EndpointFacts {
   /** The last failure of its source, in words. */
   sourceError: string | undefined;
   leftAtMs: number | undefined;
+  /** Of one that left, the end of its grace: until then a proxy may go by an answer that lists it. */
+  graceEndsMs: number | undefined;
   /** Absent: never, as far as remembered. */
   lastUsedMs: number | undefined;
   holders: readonly HeldConnection[];
@@ -116,7 +118,7 @@ const idleTimeoutMs = 60 * 60_000;
  * | when | state |
  * |---|---|
  * | an endpoint is listed, or the name is known and none of its endpoints has left | `still_listed` |
- * | used, or left, less than the quiet time ago, or a connection is known to be open | `in_use` |
+ * | used, or left, less than the quiet time ago, or inside its grace, or a connection is known to be open | `in_use` |
  * | something hides the truth: see `blindReasons` | `blind` |
  * | an idle or unseen connection has not outlived its idle timeout | `may_be_open` |
  * | otherwise | `drained` |
@@ -167,7 +169,9 @@ function stateOf(
   const { endpoints, nameIsKnown, nowMs, quietForMs } = facts;
   const noneLeft = endpoints.length === 0 && nameIsKnown;
   if (noneLeft || endpoints.some(({ state }) => state === 'listed')) return 'still_listed';
-  if (isOpen || endpoints.some((endpoint) => nowMs - unusedSince(endpoint) < quietForMs)) return 'in_use';
+  const isUsed = (endpoint: EndpointFacts) =>
+    nowMs - unusedSince(endpoint) < quietForMs || nowMs < (endpoint.graceEndsMs ?? nowMs);
+  if (isOpen || endpoints.some(isUsed)) return 'in_use';
   if (isBlind) return 'blind';
   return mayBeOpen ? 'may_be_open' : 'drained';
 }

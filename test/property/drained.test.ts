@@ -43,6 +43,7 @@ const endpoint: fc.Arbitrary<EndpointFacts> = fc
     ),
     reason: maybe(fc.constantFrom(...pinUnknownReasons)),
     leftAtMs: maybe(time),
+    graceEndsMs: maybe(time),
     lastUsedMs: maybe(time),
     holders: few(holder),
     moreHolders: fc.constantFrom(

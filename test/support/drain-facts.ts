@@ -32,6 +32,7 @@ export function endpointFacts(over: Partial<EndpointFacts> = {}): EndpointFacts 
     reason: undefined,
     sourceError: undefined,
     leftAtMs: nowMs - 10 * minute,
+    graceEndsMs: nowMs - 10 * minute + 10_000,
     lastUsedMs: nowMs - 5 * minute,
     holders: [],
     moreHolders: { open: 0, idle: 0, unseen: 0 },

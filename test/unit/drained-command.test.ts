@@ -129,6 +129,13 @@ describe('exit code 1', () => {
     expect(run).toMatchObject({ code: 1, verdict: 'in_use', moreConnections: 3, longestWaitMs: null });
   });
 
+  it('left so lately that a proxy may still go by the old answer', async () => {
+    const replica = await start({ endpoints: [leftEndpoint({ graceMs: 360_000 })] });
+    const { code, out } = await runDrained([replica], { flags: { timeout: '200ms' } });
+    expect(code).toBe(1);
+    expect(out).toMatch(/left 5m ago \(dns pay\.example\.com\), and may be used by rights for \S+ more/);
+  });
+
   it('left less than the quiet time ago', async () => {
     const replica = await start({ endpoints: [leftEndpoint({ leftAtMs: -5000, lastUsedMs: -90_000 })] });
     const run = await json([replica], { flags: { quietFor: '10s', timeout: '200ms' } });

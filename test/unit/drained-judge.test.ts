@@ -33,6 +33,8 @@ describe('the state', () => {
     ['an open one whose time is over', withHolders({ ...open, mayBeOpenUntilMs: nowMs - 1 }), 'in_use'],
     ['used less than the quiet time ago', withEndpoint({ lastUsedMs: nowMs - minute + 1 }), 'in_use'],
     ['left less than the quiet time ago', withEndpoint({ leftAtMs: nowMs - 1000 }), 'in_use'],
+    ['left, and inside its grace', withEndpoint({ graceEndsMs: nowMs + 1 }), 'in_use'],
+    ['left, and its grace is over', withEndpoint({ graceEndsMs: nowMs }), 'drained'],
     ['listed', withEndpoint({ state: 'listed' }), 'still_listed'],
     ['listed, and in use', { endpoints: [endpointFacts({ state: 'listed', holders: [open] })] }, 'still_listed'],
     ['of two endpoints one is in use', { endpoints: [endpointFacts(), ...withHolders(open).endpoints] }, 'in_use'],

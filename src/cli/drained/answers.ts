@@ -45,6 +45,7 @@ const endpoint = z.object({
   source: z.enum(sourceKinds).optional(),
   subject: z.string().optional(),
   leftAtMs: ms.optional(),
+  graceMs: count.optional(),
   lastUsedMs: ms.optional(),
   connections: z.object({ open: count, idle: count, unseen: count }),
   holders: z.array(holder),

@@ -82,6 +82,7 @@ function mergeGroup(group: readonly Told[], closed: readonly ClosedConnection[])
     source: speaker?.source,
     subject: speaker?.subject,
     leftAtMs: latest(rows.map(({ leftAtMs }) => leftAtMs)),
+    graceEndsMs: latest(rows.map(({ graceEndsMs }) => graceEndsMs)),
     lastUsedMs: latest(rows.map(({ lastUsedMs }) => lastUsedMs)),
     requests: sum(({ requests }) => requests),
     bytes: sum(({ bytes }) => bytes),

@@ -15,6 +15,7 @@ export interface SeenEndpoint {
   source: SourceKind | undefined;
   subject: string | undefined;
   leftAtMs: number | undefined;
+  graceEndsMs: number | undefined;
   lastUsedMs: number | undefined;
   /** Since it left. */
   requests: number;
@@ -91,7 +92,7 @@ function mapping(theirNowMs: number, receivedMs: number): Mapped {
 }
 
 function endpointOf(seen: EndpointSeen, mapped: Mapped): SeenEndpoint {
-  const { cluster, endpoint, state, reason, source, subject, leftAtMs, connections, drain } = seen;
+  const { cluster, endpoint, state, reason, source, subject, leftAtMs, graceMs = 0, connections, drain } = seen;
   const isListed = state === 'listed';
   const holders = isListed ? [] : seen.holders.map((holder) => holderOf(holder, { cluster, endpoint }, mapped));
   const more = (of: HolderState) =>
@@ -106,6 +107,7 @@ function endpointOf(seen: EndpointSeen, mapped: Mapped): SeenEndpoint {
     source,
     subject,
     leftAtMs: leftAtMs === undefined ? undefined : mapped(leftAtMs),
+    graceEndsMs: leftAtMs === undefined ? undefined : mapped(leftAtMs) + graceMs,
     lastUsedMs: uses.length === 0 ? undefined : Math.max(...uses),
     requests: drain?.requests ?? 0,
     bytes: drain?.bytes ?? 0,

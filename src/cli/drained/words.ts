@@ -27,13 +27,15 @@ export function blindnessText({ reason, subject, detail, passesAtMs }: Blindness
 
 /** Where an endpoint stands: one line. */
 export function endpointText(endpoint: MergedEndpoint, nowMs: number): string {
-  const { leftAtMs, lastUsedMs, requests, bytes, source, subject } = endpoint;
+  const { leftAtMs, graceEndsMs = nowMs, lastUsedMs, requests, bytes, source, subject } = endpoint;
   const by = source === undefined ? '' : ` (${source} ${subject})`;
   const isLeft = endpoint.state === 'left';
   const state = isLeft && leftAtMs !== undefined ? `left ${durationText(nowMs - leftAtMs)} ago` : endpoint.state;
+  const grace =
+    isLeft && graceEndsMs > nowMs ? `, and may be used by rights for ${durationText(graceEndsMs - nowMs)} more` : '';
   const since = isLeft ? `; since then ${plural(requests, 'request')}, ${bytesText(bytes)}` : '';
   const used = lastUsedMs === undefined ? 'never used' : `last used ${durationText(nowMs - lastUsedMs)} ago`;
-  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${since}; ${used}`;
+  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${grace}${since}; ${used}`;
 }
 
 /** Who holds a connection, and until when at most. */
