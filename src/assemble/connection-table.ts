@@ -138,6 +138,11 @@ export class ConnectionTable {
       if (connection.streamId === streamId) this.#park(id, connection, 'stream_ended');
   }
 
+  /** Whether it is in use now, in this or a later state. */
+  isInUse({ streamId, connectionId, serial }: UpstreamConnection): boolean {
+    return this.#inUse.get(idOf(streamId, connectionId))?.serial === serial;
+  }
+
   /** Those in use, longest unheard first. */
   connections(): IterableIterator<UpstreamConnection> {
     return this.#inUse.values();

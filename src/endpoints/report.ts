@@ -1,4 +1,4 @@
-import { locate } from '../judge/pin.ts';
+import { listedSinceMs, locate } from '../judge/pin.ts';
 import { parseHostPort } from '../lib/host-port.ts';
 import type { Advice } from '../model/advice.ts';
 import type { Endpoint } from '../model/endpoint.ts';
@@ -167,7 +167,7 @@ function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail)
     reason: place.state === 'unknown' ? place.reason : undefined,
     source: view?.source,
     subject: view?.subject,
-    listedSinceMs: place.state === 'listed' ? place.sinceMs : undefined,
+    listedSinceMs: place.state === 'listed' ? listedSinceMs(place.view, endpoint) : undefined,
     leftAtMs,
     graceMs: view?.graceMs,
     requests,

@@ -30,9 +30,3 @@ export function judgeConnection(connection: UpstreamConnection, view: DiscoveryV
     clockUncertaintyMs: connection.clockUncertaintyMs,
   });
 }
-
-/** Whether its endpoint is listed in the very spelling that Envoy gives. False is no verdict. */
-export function isPlainlyListed({ cluster, peer, reporter }: UpstreamConnection, view: DiscoveryView): boolean {
-  const listed = view.cluster(cluster, reporter.nodeId)?.listed;
-  return listed !== undefined && (listed.has(peer.text) || (peer.ip !== undefined && listed.has(peer.ip)));
-}

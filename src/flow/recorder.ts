@@ -21,8 +21,9 @@ import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
-import { type BoardRow, isPlainlyListed, judgeConnection, pinBoard } from './pin-board.ts';
+import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
 import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
+import { Suspects } from './suspects.ts';
 
 /** A log stream as `ingress` knows it. */
 export interface RecordedStream {
@@ -71,6 +72,7 @@ export class Recorder {
   readonly #sink: RecorderSink;
   readonly #joiner: Joiner;
   readonly #connections: ConnectionTable;
+  readonly #suspects = new Suspects();
   readonly #streams = new Map<number, { clock: ClockOffset; openedMs: number }>();
 
   constructor(options: RecorderOptions, sink: RecorderSink) {
@@ -81,7 +83,10 @@ export class Recorder {
       count: (event) => sink.joinEvent(event),
     });
     this.#connections = new ConnectionTable(options.connections, {
-      ended: (connection, how, by) => sink.connectionEnd(connection, how, this.#judgeNow(connection), by),
+      ended: (connection, how, by) => {
+        this.#suspects.delete(connection);
+        sink.connectionEnd(connection, how, this.#judgeNow(connection), by);
+      },
       idleTimeoutMs: (connection) => options.idleTimeoutMs(connection),
       isPinned: (connection) => this.#judgeNow(connection).leftAtMs !== undefined,
     });
@@ -128,14 +133,12 @@ export class Recorder {
   }
 
   /**
-   * The connections in use that may be pins, judged as of now: all that are not plainly listed, and those that `also`
-   * names. Much cheaper than the board where most are.
+   * The connections in use that may be pins, judged as of now: all that are not plainly listed, and of those that were
+   * not at the last call the ones that `also` names. Much cheaper than the board where most are listed.
    */
   suspects(also: (connection: UpstreamConnection) => boolean): BoardRow[] {
     const view = this.#options.view();
-    const all = [...this.#connections.connections()];
-    const suspects = all.filter((connection) => also(connection) || !isPlainlyListed(connection, view));
-    return pinBoard(suspects, view, this.#options.now());
+    return pinBoard(this.#suspects.find(view, also), view, this.#options.now());
   }
 
   /** Every connection in use, judged as of now. */
@@ -214,6 +217,8 @@ export class Recorder {
   #heard(seen: ConnectionSeen, entry: LogEntry, how: { ended: boolean; countsFromStart: boolean }): boolean {
     const bytes = entry.bytesSent + entry.bytesReceived;
     const { connection, newBytes, isNew } = this.#connections.heard(seen, { key: entry.key ?? '', bytes, ...how });
+    // A table that is full may have let go of it at once.
+    if (!this.#suspects.update(connection) && this.#connections.isInUse(connection)) this.#suspects.add(connection);
     const moved = { requests: how.ended ? 1 : 0, bytes: newBytes };
     if (moved.requests + moved.bytes > 0) {
       const verdict = judgeConnection(connection, this.#options.view(), connection.lastUsedMs);

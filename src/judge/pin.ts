@@ -37,20 +37,23 @@ export function judgePin(facts: PinFacts): PinVerdict {
 /** Where an endpoint stands in a view. */
 export type Place =
   | { state: 'unknown'; reason: PinUnknownReason }
-  | { state: 'listed'; view: ClusterView; sinceMs: number }
+  | { state: 'listed'; view: ClusterView }
   | { state: 'left'; view: ClusterView; leftAtMs: number }
   | { state: 'unlisted'; view: ClusterView };
 
 /** Whether an endpoint is listed, left, or was never listed, as of a moment; or why that is not known. */
 export function locate(view: ClusterView | undefined, endpoint: Pick<Endpoint, 'ip' | 'port'>, nowMs: number): Place {
   if (view === undefined) return { state: 'unknown', reason: 'no_source' };
-  const keys = keysOf(endpoint);
-  const reason = keys.length === 0 ? 'no_address' : blindness(view, nowMs);
+  const reason = endpoint.ip === undefined ? 'no_address' : blindness(view, nowMs);
   if (reason !== undefined) return { state: 'unknown', reason };
-  const sinceMs = latest(keys.map((key) => view.listed.get(key)));
-  if (sinceMs !== undefined) return { state: 'listed', view, sinceMs };
-  const leftAtMs = latest(keys.map((key) => view.left.get(key)));
+  if (isIn(view.listed, endpoint)) return { state: 'listed', view };
+  const leftAtMs = latestOf(view.left, endpoint);
   return leftAtMs === undefined ? { state: 'unlisted', view } : { state: 'left', view, leftAtMs };
+}
+
+/** Since when an endpoint is listed, epoch ms; `undefined`: it is not. */
+export function listedSinceMs({ listed }: ClusterView, endpoint: Pick<Endpoint, 'ip' | 'port'>): number | undefined {
+  return latestOf(listed, endpoint);
 }
 
 /** Why a view can judge nothing; `undefined`: it can. */
@@ -82,15 +85,20 @@ function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVer
   return verdict(view, connectionOpenedMs < oldListFromMs ? 'stale' : 'stale_view', leftAtMs);
 }
 
-/** How a source may spell the endpoint; none for a pipe. Of an Envoy-internal address the inner one counts. */
-function keysOf({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string[] {
-  if (ip === undefined) return [];
-  return port === undefined ? [ip] : [ipWithPort(ip, port), ip];
+/**
+ * Whether an endpoint is there, however the source spells it: without its port or with it. None of a pipe is. Of an
+ * Envoy-internal address the inner one counts.
+ */
+function isIn(times: ReadonlyMap<string, number>, { ip, port }: Pick<Endpoint, 'ip' | 'port'>): boolean {
+  if (ip === undefined) return false;
+  return times.has(ip) || (port !== undefined && times.has(ipWithPort(ip, port)));
 }
 
-function latest(times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
+function latestOf(times: ReadonlyMap<string, number>, { ip, port }: Pick<Endpoint, 'ip' | 'port'>): number | undefined {
+  if (ip === undefined) return undefined;
+  const ofAll = times.get(ip);
+  const ofPort = port === undefined ? undefined : times.get(ipWithPort(ip, port));
+  return ofAll === undefined || ofPort === undefined ? (ofAll ?? ofPort) : Math.max(ofAll, ofPort);
 }
 
 function verdict(view: ClusterView, pin: Pin, leftAtMs: number | undefined): PinVerdict {

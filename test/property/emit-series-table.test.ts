@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { seriesKind } from '../../src/emit/metrics/series-kind.ts';
 import { SeriesTable } from '../../src/emit/metrics/series-table.ts';
 import { metrics } from '../../src/emit/names.ts';
 import { reporter } from '../support/entries.ts';
@@ -26,7 +27,7 @@ describe('the table of series', () => {
           const place = table.endpoint(scope, `10.0.0.${endpoint}:80`, nowMs);
           const held = total(table);
           dropped += before - held;
-          place.add(metrics.attempts, nowMs);
+          place.add(seriesKind(metrics.attempts), nowMs);
           before = held + 1;
           expect(total(table)).toBe(before);
         }

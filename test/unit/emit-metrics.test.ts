@@ -124,19 +124,19 @@ describe('an exchange', () => {
       ({ labels, value }) =>
         `${labels['sidelight_cluster']} ${labels['sidelight_pin']} ${labels['sidelight_expected'] ?? ''} ${value}`,
     );
-    expect(counted).toEqual([
+    expect(counted.toSorted()).toEqual([
       'app current  1',
       'app draining true 0',
       'app stale true 1',
       'app stale_view true 0',
-      'app unlisted  0',
       'app unknown  0',
+      'app unlisted  0',
       'b current  0',
       'b draining  0',
       'b stale  1',
       'b stale_view  0',
-      'b unlisted  0',
       'b unknown  0',
+      'b unlisted  0',
     ]);
   });
 

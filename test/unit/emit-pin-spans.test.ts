@@ -45,8 +45,8 @@ function setUp(overrides: Partial<PinSpansOptions> = {}) {
     },
     counted: () =>
       [...self.scope.series()]
-        .filter(({ metric }) => metric.name.startsWith('sidelight.self.spans'))
-        .map((series) => [series.own['sidelight.reason'], 'value' in series ? series.value : undefined])
+        .filter(({ kind }) => kind.metric.name.startsWith('sidelight.self.spans'))
+        .map((series) => [series.kind.own['sidelight.reason'], 'value' in series ? series.value : undefined])
         .filter(([, value]) => value !== 0),
   };
 }

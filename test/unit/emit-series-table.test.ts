@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BoundedTable } from '../../src/emit/metrics/bounded-table.ts';
+import { BoundedTable, type Shelf } from '../../src/emit/metrics/bounded-table.ts';
+import { seriesKind } from '../../src/emit/metrics/series-kind.ts';
 import { type SeriesLimits, SeriesTable } from '../../src/emit/metrics/series-table.ts';
 import { metrics } from '../../src/emit/names.ts';
 import type { Reporter } from '../../src/model/reporter.ts';
@@ -21,7 +22,7 @@ function tableWith(limits: Partial<SeriesLimits>): { table: SeriesTable; overflo
 }
 
 function count(table: SeriesTable, cluster: string, nowMs: number, by: Reporter = reporter): void {
-  table.cluster(by, cluster, nowMs).add(metrics.attemptedRequests, nowMs);
+  table.cluster(by, cluster, nowMs).add(seriesKind(metrics.attemptedRequests), nowMs);
 }
 
 function clusterCounts(table: SeriesTable): Record<string, number> {
@@ -38,7 +39,7 @@ describe('the table of series', () => {
     const named = { ...reporter, workload: 'other', namespace: 'other' };
     for (const cluster of ['a', 'b', 'other']) count(table, cluster, 0);
     count(table, 'a', 0, named);
-    table.endpoint(table.cluster(reporter, 'a', 0), 'other', 0).add(metrics.attempts, 0);
+    table.endpoint(table.cluster(reporter, 'a', 0), 'other', 0).add(seriesKind(metrics.attempts), 0);
     const labels = [...table.scopes()]
       .filter((scope) => [...scope.series()].length > 0)
       .map((scope) => JSON.stringify(scope.labels));
@@ -67,10 +68,10 @@ describe('the table of series', () => {
   it('drops the endpoints of a cluster with it', () => {
     const { table } = tableWith({ clusters: 1, endpoints: 2 });
     const first = table.cluster(reporter, 'a', 0);
-    table.endpoint(first, '10.0.0.1:80', 0).add(metrics.attempts, 0);
-    table.endpoint(first, '10.0.0.2:80', 0).add(metrics.attempts, 0);
+    table.endpoint(first, '10.0.0.1:80', 0).add(seriesKind(metrics.attempts), 0);
+    table.endpoint(first, '10.0.0.2:80', 0).add(seriesKind(metrics.attempts), 0);
     const second = table.cluster(reporter, 'b', minute);
-    table.endpoint(second, '10.0.0.3:80', minute).add(metrics.attempts, minute);
+    table.endpoint(second, '10.0.0.3:80', minute).add(seriesKind(metrics.attempts), minute);
     const endpoints = [...table.endpointScopes()].filter(({ size }) => size > 0).map((scope) => scope.labels);
     expect(endpoints).toEqual([
       expect.objectContaining({ 'sidelight.cluster': 'b', 'sidelight.endpoint': '10.0.0.3:80' }),
@@ -124,19 +125,40 @@ describe('the table of series', () => {
 });
 
 describe('a bounded table', () => {
+  it('gives up the places of the idle one by one, the longest idle first, and never of what was used meanwhile', () => {
+    const dropped: string[] = [];
+    const table = new BoundedTable<string>(3, minute, (value) => dropped.push(value));
+    const shelf: Shelf<string> = new Map();
+    const get = (key: string, nowMs: number) => table.get(shelf, key, nowMs, () => key);
+    for (const [key, seconds] of [
+      ['a', 2],
+      ['b', 0],
+      ['c', 1],
+    ] as const)
+      get(key, seconds * 1000);
+    expect(get('d', 2 * minute)).toBe('d');
+    get('c', 2 * minute);
+    expect(get('e', 2 * minute)).toBe('e');
+    expect(get('f', 2 * minute)).toBeUndefined();
+    expect(dropped).toEqual(['b', 'a']);
+    expect(table.size).toBe(3);
+  });
+
   it('does not take a clock that was set back for idleness', () => {
     const table = new BoundedTable<string>(1, minute, () => undefined);
-    table.get('a', 10 * minute, () => 'a');
-    expect(table.get('b', 0, () => 'b')).toBeUndefined();
-    expect(table.get('a', 0, () => 'made anew')).toBe('a');
+    const shelf: Shelf<string> = new Map();
+    table.get(shelf, 'a', 10 * minute, () => 'a');
+    expect(table.get(shelf, 'b', 0, () => 'b')).toBeUndefined();
+    expect(table.get(shelf, 'a', 0, () => 'made anew')).toBe('a');
   });
 
   it('gives up a place one idle time after the clock was set back, not when it is where it was', () => {
     const table = new BoundedTable<string>(2, minute, () => undefined);
-    table.get('a', 10 * minute, () => 'a');
-    table.get('b', 11 * minute, () => 'b');
-    expect(table.get('c', 0, () => 'c')).toBeUndefined();
-    expect(table.get('c', minute, () => 'c')).toBe('c');
-    expect(table.get('d', minute, () => 'd')).toBe('d');
+    const shelf: Shelf<string> = new Map();
+    table.get(shelf, 'a', 10 * minute, () => 'a');
+    table.get(shelf, 'b', 11 * minute, () => 'b');
+    expect(table.get(shelf, 'c', 0, () => 'c')).toBeUndefined();
+    expect(table.get(shelf, 'c', minute, () => 'c')).toBe('c');
+    expect(table.get(shelf, 'd', minute, () => 'd')).toBe('d');
   });
 });

@@ -11,7 +11,10 @@ const [a, b, c] = ['127.0.0.11:80', '127.0.0.12:80', '127.0.0.13:80'].map(endpoi
 function setUp(maxEndpoints = 10) {
   const activity = new EndpointActivity({ windowMs: 1000, maxEndpoints });
   const uses = (nowMs: number) =>
-    Array.from(activity.uses(nowMs), (use) => `${use.cluster} ${use.endpoint.ip} ${use.uses} ${use.lastUsedMs}`);
+    Array.from(
+      activity.uses(nowMs),
+      (use) => `${use.cluster} ${use.endpoint.ip} ${use.uses} ${use.lastUsedMs}`,
+    ).toSorted();
   return { activity, uses };
 }
 
@@ -21,9 +24,9 @@ describe('how much an endpoint is used', () => {
     activity.used('app', a, 5000);
     activity.used('app', a, 5500);
     activity.used('other', a, 5500);
-    expect(uses(5600)).toEqual(['other 127.0.0.11 1 5500', 'app 127.0.0.11 2 5500']);
-    expect(uses(6050)).toEqual(['other 127.0.0.11 1 5500', 'app 127.0.0.11 1 5500']);
-    expect(uses(6600)).toEqual(['other 127.0.0.11 0 5500', 'app 127.0.0.11 0 5500']);
+    expect(uses(5600)).toEqual(['app 127.0.0.11 2 5500', 'other 127.0.0.11 1 5500']);
+    expect(uses(6050)).toEqual(['app 127.0.0.11 1 5500', 'other 127.0.0.11 1 5500']);
+    expect(uses(6600)).toEqual(['app 127.0.0.11 0 5500', 'other 127.0.0.11 0 5500']);
   });
 
   it('counts anew after a pause as long as many windows', () => {
@@ -44,7 +47,7 @@ describe('how much an endpoint is used', () => {
   it('forgets the one unused for longest when there are too many', () => {
     const { activity, uses } = setUp(2);
     for (const one of [a, b, a, c]) activity.used('app', one, 100);
-    expect(uses(100)).toEqual(['app 127.0.0.13 1 100', 'app 127.0.0.11 2 100']);
+    expect(uses(100)).toEqual(['app 127.0.0.11 2 100', 'app 127.0.0.13 1 100']);
   });
 
   it('survives our clock being set back: it counts from then on', () => {

@@ -1,8 +1,12 @@
 import { metrics } from '../names.ts';
 import type { Scope } from './series.ts';
+import { seriesKind } from './series-kind.ts';
 
 /** So long the last values of a cleared pin are told: a scrape and OTLP, each at its own pace, must both have had them. */
 const toldForMs = 5 * 60_000;
+
+const pinBytes = seriesKind(metrics.pinBytes);
+const pinRequests = seriesKind(metrics.pinRequests);
 
 /** Drops what was counted over the pins of an endpoint when nothing is connected there any more. */
 export class ClearedUse {
@@ -16,7 +20,7 @@ export class ClearedUse {
         this.#clearedMs.delete(place);
         continue;
       }
-      if (!place.has(metrics.pinBytes) && !place.has(metrics.pinRequests)) continue;
+      if (!place.has(pinBytes) && !place.has(pinRequests)) continue;
       const clearedMs = this.#clearedMs.get(place);
       if (clearedMs === undefined) this.#clearedMs.set(place, nowMs);
       // Either way: after our clock was set back nothing is told until it is where it was.
@@ -25,8 +29,8 @@ export class ClearedUse {
   }
 
   #forget(place: Scope): void {
-    place.drop(metrics.pinBytes);
-    place.drop(metrics.pinRequests);
+    place.drop(pinBytes);
+    place.drop(pinRequests);
     this.#clearedMs.delete(place);
   }
 }

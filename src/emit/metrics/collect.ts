@@ -1,9 +1,10 @@
 import { type Metric, metrics } from '../names.ts';
-import { toHrTime } from '../time.ts';
 import { ClearedUse } from './cleared-use.ts';
 import { coveragePoints, discoveryPoints, type GaugeSources, type Point, pinPoints, unusedPoints } from './gauges.ts';
+import { Layout } from './layout.ts';
 import type { SelfMetrics } from './self-metrics.ts';
 import { Scope, type Series } from './series.ts';
+import { seriesKind } from './series-kind.ts';
 import type { SeriesTable } from './series-table.ts';
 
 /** One series with the scope whose labels it has. */
@@ -82,13 +83,17 @@ function addRows(rows: Map<Metric, Row[]>, scope: Scope): number {
   return scope.size;
 }
 
+/** A point's scope is for its labels alone: it has no numbers of its own. */
+const noLayout = new Layout();
+
 function addPoint(rows: Map<Metric, Row[]>, { metric, labels, value }: Point, startMs: number): void {
-  const series = { metric, own: {}, ownText: '', start: toHrTime(startMs), value };
-  addRow(rows, { scope: new Scope(labels), series });
+  const series = { kind: seriesKind(metric), startMs, value };
+  addRow(rows, { scope: new Scope(labels, noLayout), series });
 }
 
 function addRow(rows: Map<Metric, Row[]>, row: Row): void {
-  const list = rows.get(row.series.metric);
-  if (list === undefined) rows.set(row.series.metric, [row]);
+  const { metric } = row.series.kind;
+  const list = rows.get(metric);
+  if (list === undefined) rows.set(metric, [row]);
   else list.push(row);
 }

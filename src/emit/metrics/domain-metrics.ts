@@ -1,4 +1,4 @@
-import type { Attempt, Exchange } from '../../model/exchange.ts';
+import type { Attempt } from '../../model/exchange.ts';
 import { type ClearedPin, clearedHows, type PinEvent, type PinLife, pinEvents } from '../../model/pin-life.ts';
 import type { Reporter } from '../../model/reporter.ts';
 import type { TcpConnection } from '../../model/tcp-connection.ts';
@@ -10,28 +10,40 @@ import {
   outcomes,
   type Pin,
   pins,
-  type Verdict,
 } from '../../model/verdict.ts';
-import { attribute as a, type Labels } from '../attributes.ts';
+import { attribute as a } from '../attributes.ts';
 import { metrics } from '../names.ts';
 import type { IsPinExpected } from '../pin-expected.ts';
 import type { TaggedResponse } from '../tagged-response.ts';
-import { pinLabels } from './pin-labels.ts';
+import { isExpected } from './pin-labels.ts';
 import type { Scope } from './series.ts';
-import type { SeriesTable } from './series-table.ts';
+import { KindsOf, type SeriesKind, seriesKind } from './series-kind.ts';
+import type { ClusterScope, SeriesTable } from './series-table.ts';
 
 const localResults: readonly LocalResult[] = ['success', 'client_error', 'server_error'];
+
+const requestsBy = new KindsOf(metrics.requests, a.outcome, a.localResult, a.hedged);
+const requestDurationBy = new KindsOf(metrics.requestDuration, a.outcome);
+const attemptedRequests = seriesKind(metrics.attemptedRequests);
+const retriedRequests = seriesKind(metrics.retriedRequests);
+const maskedLatencyBy = new KindsOf(metrics.maskedLatency, a.cause);
+const pinnedRequestsBy = new KindsOf(metrics.pinnedRequests, a.pin, a.expected);
+const connectionAgeBy = new KindsOf(metrics.connectionAge, a.layer);
+const attemptsBy = new KindsOf(metrics.attempts, a.result, a.cause, a.hedged);
+const tcpConnectionsBy = new KindsOf(metrics.tcpConnections, a.result, a.cause);
+const pinBytes = seriesKind(metrics.pinBytes);
+const pinRequests = seriesKind(metrics.pinRequests);
+const pinEventsBy = new KindsOf(metrics.pinEvents, a.layer, a.event, a.how);
 
 /** Starts what alerts are made of at 0, so that `rate()` does not miss the first of a kind. */
 export function startAtZero(scope: Scope, nowMs: number, isPinExpected: IsPinExpected): void {
   const expected = isPinExpected(scope.labels[a.cluster]);
   for (const outcome of outcomes) {
-    if (outcome !== 'local') scope.add(metrics.requests, nowMs, { [a.outcome]: outcome }, 0);
+    if (outcome !== 'local') scope.add(requestsBy.of(outcome), nowMs, 0);
   }
-  for (const result of localResults)
-    scope.add(metrics.requests, nowMs, { [a.outcome]: 'local', [a.localResult]: result }, 0);
-  for (const pin of pins) scope.add(metrics.pinnedRequests, nowMs, pinLabels(pin, expected), 0);
-  scope.add(metrics.attemptedRequests, nowMs, {}, 0);
+  for (const result of localResults) scope.add(requestsBy.of('local', result), nowMs, 0);
+  for (const pin of pins) scope.add(pinnedKind(pin, expected), nowMs, 0);
+  scope.add(attemptedRequests, nowMs, 0);
 }
 
 /** What moved on a connection whose endpoint is no longer listed. */
@@ -58,44 +70,44 @@ export class DomainMetrics {
 
   exchange({ exchange, verdict }: JudgedExchange, nowMs: number): void {
     const scope = this.#table.cluster(exchange.reporter, exchange.cluster, nowMs);
-    const outcome = { [a.outcome]: verdict.outcome };
-    scope.add(metrics.requests, nowMs, requestLabels(verdict));
+    const { outcome, localResult, hedged } = verdict;
+    scope.add(requestsBy.of(outcome, localResult, trueOrAbsent(hedged)), nowMs);
     if (exchange.durationMs !== undefined)
-      scope.observe(metrics.requestDuration, nowMs, exchange.durationMs / 1000, outcome);
-    if (exchange.attempts.length > 0) scope.add(metrics.attemptedRequests, nowMs);
-    if (verdict.maskedLatencyMs !== undefined && !verdict.hedged)
-      scope.observe(metrics.maskedLatency, nowMs, verdict.maskedLatencyMs / 1000, {
-        [a.cause]: verdict.cause ?? 'unknown',
-      });
+      scope.observe(requestDurationBy.of(outcome), nowMs, exchange.durationMs / 1000);
+    if (exchange.attempts.length > 0) scope.add(attemptedRequests, nowMs);
+    if (verdict.maskedLatencyMs !== undefined && !hedged)
+      scope.observe(maskedLatencyBy.of(verdict.cause ?? 'unknown'), nowMs, verdict.maskedLatencyMs / 1000);
     if (verdict.pin !== undefined) this.#pinnedRequest(scope, exchange.cluster, verdict.pin.pin, nowMs);
-    exchange.attempts.forEach((attempt, index) =>
-      this.#attempt(exchange, attempt, verdict.attempts[index], verdict.hedged, nowMs),
-    );
+    exchange.attempts.forEach((attempt, index) => {
+      const { cluster = exchange.cluster } = attempt;
+      const own = cluster === exchange.cluster ? scope : this.#table.cluster(exchange.reporter, cluster, nowMs);
+      this.#attempt(own, attempt, verdict.attempts[index] ?? notJudged, hedged, nowMs);
+    });
   }
 
   tagged({ facts, tags, pin }: TaggedResponse, nowMs: number): void {
     const scope = this.#table.cluster(facts.reporter, facts.cluster, nowMs);
-    scope.add(metrics.requests, nowMs, { [a.outcome]: 'unknown' });
-    if (tags.retried) scope.add(metrics.retriedRequests, nowMs);
+    scope.add(requestsBy.of('unknown'), nowMs);
+    if (tags.retried) scope.add(retriedRequests, nowMs);
     if (facts.upstream === undefined) return;
     this.#pinnedRequest(scope, facts.cluster, pin.pin, nowMs);
     if (facts.connectionAgeMs !== undefined)
-      scope.observe(metrics.connectionAge, nowMs, facts.connectionAgeMs / 1000, { [a.layer]: 'http' });
+      scope.observe(connectionAgeBy.of('http'), nowMs, facts.connectionAgeMs / 1000);
   }
 
   tcpEnd(connection: TcpConnection, { result, cause }: AttemptVerdict, nowMs: number): void {
     const scope = this.#table.cluster(connection.reporter, connection.cluster, nowMs);
     const place = connection.peer === undefined ? scope : this.#table.endpoint(scope, connection.peer.text, nowMs);
-    place.add(metrics.tcpConnections, nowMs, resultLabels(result, cause));
+    place.add(tcpConnectionsBy.of(result, cause), nowMs);
     if (connection.durationMs !== undefined && result === 'ok')
-      scope.observe(metrics.connectionAge, nowMs, connection.durationMs / 1000, { [a.layer]: 'tcp' });
+      scope.observe(connectionAgeBy.of('tcp'), nowMs, connection.durationMs / 1000);
   }
 
   pinUse({ reporter, cluster, endpoint, requests, bytes }: PinnedUse, nowMs: number): void {
     const place = this.#table.endpoint(this.#table.cluster(reporter, cluster, nowMs), endpoint, nowMs);
-    place.add(metrics.pinBytes, nowMs, {}, bytes);
+    place.add(pinBytes, nowMs, bytes);
     // A TCP connection has no requests: a 0 would say that there were none.
-    if (requests > 0) place.add(metrics.pinRequests, nowMs, {}, requests);
+    if (requests > 0) place.add(pinRequests, nowMs, requests);
   }
 
   pinEvent(event: PinEvent, { connection, ...life }: PinLife | ClearedPin, nowMs: number): void {
@@ -105,28 +117,25 @@ export class DomainMetrics {
       startLifeAtZero(scope, layer, nowMs);
       startUseAtZero(this.#table.endpoint(scope, peer.text, nowMs), layer, nowMs);
     }
-    const how = 'how' in life ? { [a.how]: life.how } : {};
-    scope.add(metrics.pinEvents, nowMs, { [a.layer]: layer, [a.event]: event, ...how });
+    scope.add(pinEventsBy.of(layer, event, 'how' in life ? life.how : undefined), nowMs);
   }
 
   #pinnedRequest(scope: Scope, cluster: string | undefined, pin: Pin, nowMs: number): void {
     const expected = hasLeft(pin) && this.#isPinExpected(cluster);
-    scope.add(metrics.pinnedRequests, nowMs, pinLabels(pin, expected));
+    scope.add(pinnedKind(pin, expected), nowMs);
   }
 
   #attempt(
-    exchange: Exchange,
+    scope: ClusterScope,
     attempt: Attempt,
-    verdict: AttemptVerdict | undefined,
+    { result, cause }: AttemptVerdict,
     hedged: boolean,
     nowMs: number,
   ): void {
-    const scope = this.#table.cluster(exchange.reporter, attempt.cluster ?? exchange.cluster, nowMs);
-    const labels = resultLabels(verdict?.result ?? 'failed', verdict === undefined ? 'unknown' : verdict.cause);
-    if (hedged) labels[a.hedged] = 'true';
-    this.#table.endpoint(scope, attempt.peer.text, nowMs).add(metrics.attempts, nowMs, labels);
+    const place = this.#table.endpoint(scope, attempt.peer.text, nowMs);
+    place.add(attemptsBy.of(result, cause, trueOrAbsent(hedged)), nowMs);
     if (attempt.connectionAgeMs !== undefined)
-      scope.observe(metrics.connectionAge, nowMs, attempt.connectionAgeMs / 1000, { [a.layer]: 'http' });
+      scope.observe(connectionAgeBy.of('http'), nowMs, attempt.connectionAgeMs / 1000);
   }
 }
 
@@ -135,25 +144,23 @@ type Layer = PinLife['connection']['layer'];
 /** With the first pin of a cluster, or `rate()` would miss the first that becomes stale. */
 function startLifeAtZero(scope: Scope, layer: Layer, nowMs: number): void {
   for (const event of pinEvents) {
-    const labels = { [a.layer]: layer, [a.event]: event };
-    if (event !== 'cleared') scope.add(metrics.pinEvents, nowMs, labels, 0);
-    else for (const how of clearedHows) scope.add(metrics.pinEvents, nowMs, { ...labels, [a.how]: how }, 0);
+    if (event !== 'cleared') scope.add(pinEventsBy.of(layer, event), nowMs, 0);
+    else for (const how of clearedHows) scope.add(pinEventsBy.of(layer, event, how), nowMs, 0);
   }
 }
 
 /** With the first pin of an endpoint. */
 function startUseAtZero(place: Scope, layer: Layer, nowMs: number): void {
-  place.add(metrics.pinBytes, nowMs, {}, 0);
-  if (layer === 'http') place.add(metrics.pinRequests, nowMs, {}, 0);
+  place.add(pinBytes, nowMs, 0);
+  if (layer === 'http') place.add(pinRequests, nowMs, 0);
 }
 
-function requestLabels({ outcome, localResult, hedged }: Verdict): Labels {
-  const labels: Labels = { [a.outcome]: outcome };
-  if (localResult !== undefined) labels[a.localResult] = localResult;
-  if (hedged) labels[a.hedged] = 'true';
-  return labels;
+const notJudged: AttemptVerdict = { result: 'failed', cause: 'unknown' };
+
+function pinnedKind(pin: Pin, clusterExpects: boolean): SeriesKind {
+  return pinnedRequestsBy.of(pin, trueOrAbsent(isExpected(pin, clusterExpects)));
 }
 
-function resultLabels(result: AttemptVerdict['result'], cause: AttemptVerdict['cause']): Labels {
-  return cause === undefined ? { [a.result]: result } : { [a.result]: result, [a.cause]: cause };
+function trueOrAbsent(value: boolean): 'true' | undefined {
+  return value ? 'true' : undefined;
 }

@@ -14,7 +14,7 @@ export function* exposition(metric: Metric, rows: readonly Row[]): Generator<str
     for (const { scope, series } of rows) yield histogram(name, scope.text, series as HistogramSeries);
   } else {
     for (const { scope, series } of rows)
-      yield `${name}${braced(scope.text, series.ownText)} ${(series as NumberSeries).value}\n`;
+      yield `${name}${braced(scope.text, series.kind.ownText)} ${(series as NumberSeries).value}\n`;
   }
 }
 
@@ -23,14 +23,14 @@ export function header(name: string, description: string, kind: string): string 
 }
 
 function histogram(name: string, scopeText: string, series: HistogramSeries): string {
-  const { metric, ownText, counts, sum, count } = series;
-  const labels = joined(scopeText, ownText);
+  const { kind, counts, sum, count } = series;
+  const labels = joined(scopeText, kind.ownText);
   const within = labels === '' ? '' : `${labels},`;
   let text = `${name}_count${braced(labels, '')} ${count}\n${name}_sum${braced(labels, '')} ${sum}\n`;
   let below = 0;
   counts.forEach((bucket, index) => {
     below += bucket;
-    text += `${name}_bucket{${within}le="${metric.buckets?.[index] ?? '+Inf'}"} ${below}\n`;
+    text += `${name}_bucket{${within}le="${kind.metric.buckets?.[index] ?? '+Inf'}"} ${below}\n`;
   });
   return text;
 }

@@ -55,13 +55,13 @@ async function pointsOf<T>(
 ): Promise<DataPoint<T>[]> {
   const points: DataPoint<T>[] = [];
   for (const { scope, series } of rows) {
-    const attributes = { ...scope.labels, ...series.own };
-    points.push({ attributes, startTime: series.start, endTime, value: valueOf(series) });
+    const attributes = { ...scope.labels, ...series.kind.own };
+    points.push({ attributes, startTime: toHrTime(series.startMs), endTime, value: valueOf(series) });
     if (points.length % stretch === 0) await setImmediate();
   }
   return points;
 }
 
-function histogramOf({ metric, counts, sum, count }: HistogramSeries): Histogram {
-  return { buckets: { boundaries: [...(metric.buckets ?? [])], counts: [...counts] }, sum, count };
+function histogramOf({ kind, counts, sum, count }: HistogramSeries): Histogram {
+  return { buckets: { boundaries: [...(kind.metric.buckets ?? [])], counts: [...counts] }, sum, count };
 }

@@ -1,6 +1,7 @@
 import type { Reporter, ReporterKind } from '../../model/reporter.ts';
 import { attribute, type Labels } from '../attributes.ts';
-import { BoundedTable } from './bounded-table.ts';
+import { BoundedTable, type Shelf } from './bounded-table.ts';
+import { Layout } from './layout.ts';
 import { Scope } from './series.ts';
 
 export interface SeriesLimits {
@@ -19,40 +20,31 @@ export type BoundedLabel = 'reporter' | 'cluster' | 'endpoint';
 /** Label values that have no place any more. */
 const other = 'other';
 
+const clusterLayout = new Layout();
+const endpointLayout = new Layout();
+
 /** All series of one cluster as one reporter sees it, without those of single endpoints. */
 export class ClusterScope extends Scope {
-  readonly id: number;
-  readonly key: string;
-  readonly owner: ReporterScope;
-  readonly endpointKeys = new Set<string>();
+  /** Its endpoints that have a place. */
+  readonly endpoints: Shelf<Scope> = new Map();
   /** For the endpoints that found no place. */
   readonly otherEndpoints: Scope;
 
-  constructor(id: number, key: string, owner: ReporterScope, labels: Labels) {
-    super(labels);
-    this.id = id;
-    this.key = key;
-    this.owner = owner;
-    this.otherEndpoints = new Scope({ ...labels, [attribute.endpoint]: other });
+  constructor(labels: Labels) {
+    super(labels, clusterLayout);
+    this.otherEndpoints = endpointScope(this, other);
   }
 }
 
 /** Series of one endpoint of a cluster. */
-export class EndpointScope extends Scope {
-  readonly cluster: ClusterScope;
-  readonly key: string;
-
-  constructor(cluster: ClusterScope, key: string, endpoint: string) {
-    super({ ...cluster.labels, [attribute.endpoint]: endpoint });
-    this.cluster = cluster;
-    this.key = key;
-  }
+function endpointScope({ labels }: ClusterScope, endpoint: string): Scope {
+  return new Scope({ ...labels, [attribute.endpoint]: endpoint }, endpointLayout);
 }
 
 interface ReporterScope {
-  id: number;
   labels: Labels;
-  clusterKeys: Set<string>;
+  /** Its clusters that have a place. */
+  clusters: Shelf<ClusterScope>;
   /** For the clusters that found no place. */
   otherClusters: ClusterScope | undefined;
 }
@@ -60,12 +52,12 @@ interface ReporterScope {
 /** Every counter and histogram by reporter, cluster and endpoint: bounded tables, what is over them is `other`. */
 export class SeriesTable {
   readonly #reporters: BoundedTable<ReporterScope>;
+  readonly #byReporter: Shelf<ReporterScope> = new Map();
   readonly #otherReporters = new Map<ReporterKind, ReporterScope>();
   readonly #clusters: BoundedTable<ClusterScope>;
-  readonly #endpoints: BoundedTable<EndpointScope>;
+  readonly #endpoints: BoundedTable<Scope>;
   readonly #onOverflow: (label: BoundedLabel) => void;
   readonly #onNewCluster: (scope: ClusterScope, nowMs: number) => void;
-  #lastId = 0;
 
   constructor(
     limits: SeriesLimits,
@@ -77,16 +69,13 @@ export class SeriesTable {
   ) {
     this.#onOverflow = events.onOverflow;
     this.#onNewCluster = events.onNewCluster;
-    this.#endpoints = new BoundedTable(limits.endpoints, limits.idleMs, (endpoint) => {
-      endpoint.cluster.endpointKeys.delete(endpoint.key);
-    });
-    this.#clusters = new BoundedTable(limits.clusters, limits.idleMs, (cluster) => {
-      cluster.owner.clusterKeys.delete(cluster.key);
-      for (const key of cluster.endpointKeys) this.#endpoints.drop(key);
-    });
-    this.#reporters = new BoundedTable(limits.reporters, limits.idleMs, (reporter) => {
-      for (const key of reporter.clusterKeys) this.#clusters.drop(key);
-    });
+    this.#endpoints = new BoundedTable(limits.endpoints, limits.idleMs, () => undefined);
+    this.#clusters = new BoundedTable(limits.clusters, limits.idleMs, ({ endpoints }) =>
+      this.#endpoints.clear(endpoints),
+    );
+    this.#reporters = new BoundedTable(limits.reporters, limits.idleMs, ({ clusters }) =>
+      this.#clusters.clear(clusters),
+    );
   }
 
   /** `cluster` undefined: no cluster was chosen; its series have no cluster label. */
@@ -94,29 +83,23 @@ export class SeriesTable {
     const owner = this.#reporter(reporter, nowMs);
     // A cluster of that very name shares the series: two of the same labels would make the scrape unreadable.
     if (cluster === other) return this.#otherClusters(owner, nowMs);
-    const key = `${owner.id} ${cluster ?? ''}`;
-    const scope = this.#clusters.get(key, nowMs, () => {
-      owner.clusterKeys.add(key);
-      return this.#newCluster(owner, key, cluster, nowMs);
-    });
+    const scope = this.#clusters.get(owner.clusters, cluster ?? '', nowMs, () =>
+      this.#newCluster(owner, cluster, nowMs),
+    );
     if (scope !== undefined) return scope;
     this.#onOverflow('cluster');
     return this.#otherClusters(owner, nowMs);
   }
 
   #otherClusters(owner: ReporterScope, nowMs: number): ClusterScope {
-    owner.otherClusters ??= this.#newCluster(owner, '', other, nowMs);
+    owner.otherClusters ??= this.#newCluster(owner, other, nowMs);
     return owner.otherClusters;
   }
 
   /** `endpoint`: as Envoy spells it. */
   endpoint(cluster: ClusterScope, endpoint: string, nowMs: number): Scope {
     if (endpoint === other) return cluster.otherEndpoints;
-    const key = `${cluster.id} ${endpoint}`;
-    const scope = this.#endpoints.get(key, nowMs, () => {
-      cluster.endpointKeys.add(key);
-      return new EndpointScope(cluster, key, endpoint);
-    });
+    const scope = this.#endpoints.get(cluster.endpoints, endpoint, nowMs, () => endpointScope(cluster, endpoint));
     if (scope !== undefined) return scope;
     this.#onOverflow('endpoint');
     return cluster.otherEndpoints;
@@ -145,8 +128,8 @@ export class SeriesTable {
 
   #reporter({ kind, workload, namespace }: Reporter, nowMs: number): ReporterScope {
     if (workload === other && namespace === other) return this.#otherReporter(kind);
-    const known = this.#reporters.get(`${kind}\n${workload}\n${namespace}`, nowMs, () =>
-      this.#newReporter(kind, workload, namespace),
+    const known = this.#reporters.get(this.#byReporter, `${kind}\n${workload}\n${namespace}`, nowMs, () =>
+      newReporter(kind, workload, namespace),
     );
     if (known !== undefined) return known;
     this.#onOverflow('reporter');
@@ -154,27 +137,22 @@ export class SeriesTable {
   }
 
   #otherReporter(kind: ReporterKind): ReporterScope {
-    const shared = this.#otherReporters.get(kind) ?? this.#newReporter(kind, other, other);
+    const shared = this.#otherReporters.get(kind) ?? newReporter(kind, other, other);
     this.#otherReporters.set(kind, shared);
     return shared;
   }
 
-  #newReporter(kind: ReporterKind, workload: string, namespace: string): ReporterScope {
-    const labels: Labels = { [attribute.reporterKind]: kind };
-    if (workload !== '') labels[attribute.reporterWorkload] = workload;
-    if (namespace !== '') labels[attribute.reporterNamespace] = namespace;
-    return { id: this.#nextId(), labels, clusterKeys: new Set(), otherClusters: undefined };
-  }
-
-  #newCluster(owner: ReporterScope, key: string, cluster: string | undefined, nowMs: number): ClusterScope {
+  #newCluster(owner: ReporterScope, cluster: string | undefined, nowMs: number): ClusterScope {
     const own: Labels = cluster === undefined ? {} : { [attribute.cluster]: cluster };
-    const scope = new ClusterScope(this.#nextId(), key, owner, { ...own, ...owner.labels });
+    const scope = new ClusterScope({ ...own, ...owner.labels });
     this.#onNewCluster(scope, nowMs);
     return scope;
   }
+}
 
-  #nextId(): number {
-    this.#lastId += 1;
-    return this.#lastId;
-  }
+function newReporter(kind: ReporterKind, workload: string, namespace: string): ReporterScope {
+  const labels: Labels = { [attribute.reporterKind]: kind };
+  if (workload !== '') labels[attribute.reporterWorkload] = workload;
+  if (namespace !== '') labels[attribute.reporterNamespace] = namespace;
+  return { labels, clusters: new Map(), otherClusters: undefined };
 }
