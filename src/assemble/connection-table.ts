@@ -48,6 +48,8 @@ export interface ConnectionTableSink {
   ended(connection: UpstreamConnection, how: ConnectionEnd, by: ClosedBy | undefined): void;
   /** After which Envoy closes a connection that nobody uses; `undefined`: never. */
   idleTimeoutMs(connection: UpstreamConnection): number | undefined;
+  /** There is no room to remember it any longer, though it may be open. */
+  forgotten(connection: UpstreamConnection): void;
   /** Such connections leave a full table last. */
   isPinned(connection: UpstreamConnection): boolean;
 }
@@ -197,8 +199,8 @@ export class ConnectionTable {
   }
 
   #evict(): void {
-    for (const { streamId, connectionId } of leastWorthy([...this.#inUse.values()], (one) => this.#sink.isPinned(one)))
-      this.#end(idOf(streamId, connectionId), 'evicted', undefined);
+    for (const connection of leastWorthy([...this.#inUse.values()], (one) => this.#sink.isPinned(one)))
+      this.#park(idOf(connection.streamId, connection.connectionId), connection, 'evicted');
   }
 
   #end(id: string, how: ConnectionEnd, by: ClosedBy | undefined): void {

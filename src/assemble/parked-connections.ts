@@ -15,11 +15,11 @@ const sameOpeningMs = 1000;
  */
 export class ParkedConnections {
   readonly #max: number;
-  readonly #sink: Pick<ConnectionTableSink, 'idleTimeoutMs' | 'isPinned'>;
+  readonly #sink: Pick<ConnectionTableSink, 'idleTimeoutMs' | 'isPinned' | 'forgotten'>;
   readonly #byIdentity = new Map<string, Parked[]>();
   #size = 0;
 
-  constructor(max: number, sink: Pick<ConnectionTableSink, 'idleTimeoutMs' | 'isPinned'>) {
+  constructor(max: number, sink: Pick<ConnectionTableSink, 'idleTimeoutMs' | 'isPinned' | 'forgotten'>) {
     this.#max = max;
     this.#sink = sink;
   }
@@ -68,8 +68,10 @@ export class ParkedConnections {
   }
 
   #evict(): void {
-    for (const connection of leastWorthy([...this.connections()], (one) => this.#sink.isPinned(one)))
+    for (const connection of leastWorthy([...this.connections()], (one) => this.#sink.isPinned(one))) {
       this.forget(connection);
+      this.#sink.forgotten(connection);
+    }
   }
 }
 

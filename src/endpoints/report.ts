@@ -2,7 +2,13 @@ import { listedSinceMs, locate } from '../judge/pin.ts';
 import { parseHostPort } from '../lib/host-port.ts';
 import type { Advice } from '../model/advice.ts';
 import type { Endpoint } from '../model/endpoint.ts';
-import type { DrainCurve, EndpointReport, Holder, HolderState } from '../model/endpoint-report.ts';
+import type {
+  DrainCurve,
+  EndpointReport,
+  ForgottenConnections,
+  Holder,
+  HolderState,
+} from '../model/endpoint-report.ts';
 import type { Reporter } from '../model/reporter.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { PinVerdict } from '../model/verdict.ts';
@@ -31,6 +37,7 @@ export interface ReportFacts {
   inUse: readonly Judged[];
   parked: readonly Judged[];
   curves: DrainCurves;
+  forgottenAt(cluster: string, endpoint: string): ForgottenConnections | undefined;
   /** Whether it has a log stream now. */
   isConnected(reporter: Reporter): boolean;
   idleTimeoutMs(connection: UpstreamConnection): number | undefined;
@@ -175,6 +182,7 @@ function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail)
     fairShare: place.state === 'listed' ? 1 / place.view.listed.size : undefined,
     lastUsedMs: lastUse(row),
     connections: count(row.held),
+    forgotten: facts.forgottenAt(cluster, endpoint.text),
     holders: place.state === 'listed' ? [] : holders(row.held, facts, detail.holders),
     drain: leftAtMs === undefined ? undefined : drainOf(facts.curves.curve(cluster, endpoint.text, leftAtMs), detail),
   };

@@ -37,6 +37,8 @@ export interface RecorderSink {
   exchange(judged: JudgedExchange): void;
   tcpEnd(connection: TcpConnection, verdict: AttemptVerdict): void;
   connectionEnd(connection: UpstreamConnection, how: ConnectionEnd, last: PinVerdict, by: ClosedBy | undefined): void;
+  /** There is no room to remember a connection any longer, though it may be open. */
+  connectionForgotten(connection: UpstreamConnection): void;
   joinEvent(event: JoinEvent): void;
   /** `x-envoy-attempt-count`, Envoy's attribute and the entries disagree; the entries decide. */
   attemptCountMismatch(): void;
@@ -88,6 +90,7 @@ export class Recorder {
         sink.connectionEnd(connection, how, this.#judgeNow(connection), by);
       },
       idleTimeoutMs: (connection) => options.idleTimeoutMs(connection),
+      forgotten: (connection) => sink.connectionForgotten(connection),
       isPinned: (connection) => this.#judgeNow(connection).leftAtMs !== undefined,
     });
   }

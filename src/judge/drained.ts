@@ -71,6 +71,8 @@ export interface EndpointFacts {
   graceEndsMs: number | undefined;
   /** Absent: never, as far as remembered. */
   lastUsedMs: number | undefined;
+  /** Until when connections may be open that a replica had no room to remember; infinite: without limit. Absent: none. */
+  forgottenUntilMs: number | undefined;
   holders: readonly HeldConnection[];
   /** Connections beyond those in `holders`. */
   moreHolders: Record<HolderState, number>;
@@ -120,7 +122,7 @@ const idleTimeoutMs = 60 * 60_000;
  * | an endpoint is listed, or the name is known and none of its endpoints has left | `still_listed` |
  * | used, or left, less than the quiet time ago, or inside its grace, or a connection is known to be open | `in_use` |
  * | something hides the truth: see `blindReasons` | `blind` |
- * | an idle or unseen connection has not outlived its idle timeout | `may_be_open` |
+ * | an idle, unseen or forgotten connection has not outlived its idle timeout | `may_be_open` |
  * | otherwise | `drained` |
  *
  * The states are ordered: one more connection or problem leaves it as it is or makes it worse.
@@ -133,7 +135,8 @@ export function judgeDrained(facts: DrainFacts): DrainVerdict {
   for (const { moreHolders } of endpoints)
     for (const state of ['open', 'idle', 'unseen'] as const) more[state] += moreHolders[state];
   const moreHolders = more.open + more.idle + more.unseen;
-  const untils = holders.map(openUntil);
+  const forgotten = endpoints.flatMap(({ forgottenUntilMs }) => forgottenUntilMs ?? []).filter((ms) => ms > nowMs);
+  const untils = [...holders.map(openUntil), ...forgotten];
   if (moreHolders > 0) untils.push(Number.POSITIVE_INFINITY);
   const blind = blindness(facts);
   const isOpen = more.open > 0 || holders.some(({ state }) => state === 'open');

@@ -75,6 +75,12 @@ export interface DrainCurve {
   reporters: readonly DrainReporter[];
 }
 
+/** Connections that may be open though nothing is remembered of them: `pins.maxConnections` left no room. Absent: none. */
+export interface ForgottenConnections {
+  /** Absent: without limit. */
+  mayBeOpenUntilMs: number | undefined;
+}
+
 export interface EndpointReport {
   cluster: string;
   /** As Envoy spells it; `IP` without a port where only a source named it so. */
@@ -97,6 +103,7 @@ export interface EndpointReport {
   /** Ever, as far as remembered. */
   lastUsedMs: number | undefined;
   connections: Record<HolderState, number>;
+  forgotten: ForgottenConnections | undefined;
   /** The first ones, worst first. `connections` counts all. Empty for an endpoint that is listed. */
   holders: readonly Holder[];
   /** Only of one that left. */

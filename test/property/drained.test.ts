@@ -45,6 +45,7 @@ const endpoint: fc.Arbitrary<EndpointFacts> = fc
     leftAtMs: maybe(time),
     graceEndsMs: maybe(time),
     lastUsedMs: maybe(time),
+    forgottenUntilMs: fc.constantFrom(undefined, undefined, undefined, nowMs, nowMs + 1, Number.POSITIVE_INFINITY),
     holders: few(holder),
     moreHolders: fc.constantFrom(
       { open: 0, idle: 0, unseen: 0 },

@@ -34,6 +34,7 @@ export function endpointFacts(over: Partial<EndpointFacts> = {}): EndpointFacts 
     leftAtMs: nowMs - 10 * minute,
     graceEndsMs: nowMs - 10 * minute + 10_000,
     lastUsedMs: nowMs - 5 * minute,
+    forgottenUntilMs: undefined,
     holders: [],
     moreHolders: { open: 0, idle: 0, unseen: 0 },
     users: [],

@@ -55,6 +55,7 @@ export function leftEndpoint(over: Partial<EndpointReport> = {}): EndpointReport
     fairShare: undefined,
     lastUsedMs: -90_000,
     connections: { open: count('open'), idle: count('idle'), unseen: count('unseen') },
+    forgotten: undefined,
     holders,
     drain: {
       requests: 7,
@@ -197,12 +198,13 @@ function answerTo(path: string, script: Script, bornMs: number): object | undefi
 }
 
 function dated(report: EndpointReport, at: (ageMs: number | undefined) => number | undefined): EndpointReport {
-  const { leftAtMs, lastUsedMs, holders, drain } = report;
+  const { leftAtMs, lastUsedMs, forgotten, holders, drain } = report;
   const known = (ageMs: number) => at(ageMs) ?? ageMs;
   return {
     ...report,
     leftAtMs: at(leftAtMs),
     lastUsedMs: at(lastUsedMs),
+    forgotten: forgotten && { mayBeOpenUntilMs: at(forgotten.mayBeOpenUntilMs) },
     holders: holders.map((one) => ({
       ...one,
       openedMs: known(one.openedMs),

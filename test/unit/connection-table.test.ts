@@ -12,11 +12,13 @@ interface Options {
 
 function setUp({ maxConnections = 100, pinned = [], ...options }: Options = {}) {
   const ended: string[] = [];
+  const forgotten: string[] = [];
   const table = new ConnectionTable(
     { maxConnections, quietMs: 60_000, resumeMs: 150_000 },
     {
       ended: ({ connectionId }, how, by) => ended.push([connectionId, how, by].filter(Boolean).join(' ')),
       idleTimeoutMs: () => ('idleTimeoutMs' in options ? options.idleTimeoutMs : hour),
+      forgotten: ({ connectionId }) => forgotten.push(connectionId),
       isPinned: ({ connectionId }) => pinned.includes(connectionId),
     },
   );
@@ -32,7 +34,7 @@ function setUp({ maxConnections = 100, pinned = [], ...options }: Options = {}) 
     });
   const ids = () => Array.from(table.connections(), ({ connectionId }) => connectionId);
   const parked = () => Array.from(table.parked(), ({ connectionId }) => connectionId);
-  return { table, ended, ids, parked, request, tcp };
+  return { table, ended, forgotten, ids, parked, request, tcp };
 }
 
 function seen(overrides: Partial<ConnectionSeen> = {}): ConnectionSeen {
@@ -197,6 +199,14 @@ describe('how a connection leaves those in use', () => {
 });
 
 describe('one that may still be open', () => {
+  it('is remembered though the table of those in use is full; what there is no room for at all is told', () => {
+    const { ended, forgotten, parked, request } = setUp({ maxConnections: 2 });
+    for (let id = 1; id <= 4; id += 1) request({ connectionId: `${id}`, openedMs: id });
+    expect([ended, parked(), forgotten]).toEqual([['3 evicted', '4 evicted'], ['3', '4'], []]);
+    for (let id = 5; id <= 6; id += 1) request({ connectionId: `${id}`, openedMs: id });
+    expect(forgotten.length).toBe(2);
+  });
+
   it('is remembered until its idle timeout is over', () => {
     const { table, parked, request } = setUp();
     request();

@@ -161,6 +161,15 @@ describe('exit code 4', () => {
     expect(out).toContain('shop-1 (shop) http connection 42 to 10.0.0.7:8080: unseen, may be open for 30m more');
   });
 
+  it('one that a replica had no room to remember', async () => {
+    const forgotten = { mayBeOpenUntilMs: 3_500_000 };
+    const replica = await start({ endpoints: [leftEndpoint({ forgotten })] });
+    const { code, out } = await runDrained([replica]);
+    expect(code).toBe(4);
+    expect(out).toMatch(/but forgotten connections may be open for 5\dm/);
+    expect(out).toContain('forgotten for want of room (pins.maxConnections)');
+  });
+
   it('one without a limit counts for ever', async () => {
     const replica = await start({ endpoints: [leftEndpoint({ holders: [holder({ mayBeOpenUntilMs: undefined })] })] });
     expect(await json([replica])).toMatchObject({ code: 4, longestWaitMs: null });

@@ -30,6 +30,8 @@ describe('the state', () => {
     ['an idle connection', withHolders(heldConnection()), 'may_be_open'],
     ['an unseen one', withHolders(heldConnection({ state: 'unseen' })), 'may_be_open'],
     ['an idle one without a limit', withHolders(heldConnection({ mayBeOpenUntilMs: undefined })), 'may_be_open'],
+    ['one that was forgotten', withEndpoint({ forgottenUntilMs: nowMs + 1 }), 'may_be_open'],
+    ['one that was forgotten, and its time is over', withEndpoint({ forgottenUntilMs: nowMs }), 'drained'],
     ['an open one whose time is over', withHolders({ ...open, mayBeOpenUntilMs: nowMs - 1 }), 'in_use'],
     ['used less than the quiet time ago', withEndpoint({ lastUsedMs: nowMs - minute + 1 }), 'in_use'],
     ['left less than the quiet time ago', withEndpoint({ leftAtMs: nowMs - 1000 }), 'in_use'],

@@ -56,6 +56,7 @@ function setUp(facts: Partial<ReportFacts> = {}) {
         inUse: [],
         parked: [],
         curves,
+        forgottenAt: () => undefined,
         isConnected: () => true,
         idleTimeoutMs: () => 3_600_000,
         advise: () => undefined,

@@ -59,6 +59,7 @@ function setUp(startMs: number) {
     {
       exchange: (judged) => exchanges.push(judged),
       tcpEnd: (_, verdict) => tcp.push(verdict),
+      connectionForgotten: () => undefined,
       connectionEnd: ({ connectionId }, how, last) => ends.push({ how, connectionId, last }),
       joinEvent: () => undefined,
       attemptCountMismatch: () => {

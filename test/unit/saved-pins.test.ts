@@ -29,6 +29,7 @@ function recorder(): Recorder {
     {
       exchange: ignore,
       tcpEnd: ignore,
+      connectionForgotten: ignore,
       connectionEnd: ignore,
       connectionUse: ignore,
       connectionOpened: ignore,

@@ -48,6 +48,7 @@ const endpoint = z.object({
   graceMs: count.optional(),
   lastUsedMs: ms.optional(),
   connections: z.object({ open: count, idle: count, unseen: count }),
+  forgotten: z.object({ mayBeOpenUntilMs: ms.optional() }).optional(),
   holders: z.array(holder),
   drain: z
     .object({

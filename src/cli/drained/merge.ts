@@ -87,6 +87,7 @@ function mergeGroup(group: readonly Told[], closed: readonly ClosedConnection[])
     requests: sum(({ requests }) => requests),
     bytes: sum(({ bytes }) => bytes),
     users: [...new Map(rows.flatMap(({ users }) => users).map((user) => [reporterKey(user), user])).values()],
+    forgottenUntilMs: latest(rows.map(({ forgottenUntilMs }) => forgottenUntilMs)),
     holders: mergeHolders(
       rows.map(({ holders }) => holders),
       closed,

@@ -31,7 +31,7 @@ export function progress({ facts, verdict }: Moment, { target }: DrainedOptions)
     still_listed: 'still listed',
     in_use: open > 0 ? `in use: ${plural(open, 'connection')} open` : 'in use',
     blind: `cannot know: ${reasons[0] ?? ''}`,
-    may_be_open: `quiet, but ${plural(count, 'connection')} may be open for ${durationText(openUntilMs - nowMs)}`,
+    may_be_open: `quiet, but ${count === 0 ? 'forgotten connections' : plural(count, 'connection')} may be open for ${durationText(openUntilMs - nowMs)}`,
     drained: 'drained',
   };
   const also = state !== 'blind' && reasons.length > 0 ? `; besides: ${reasons[0]}` : '';
@@ -66,7 +66,8 @@ function headline({ options, facts, verdict, endedBy, waitedMs }: End): string {
   const { text } = options.target;
   const { state, holders, moreHolders, quietMs, openUntilMs = facts.nowMs } = verdict;
   const quiet = durationText(quietMs);
-  const count = plural(holders.length + moreHolders, 'connection');
+  const known = holders.length + moreHolders;
+  const count = known === 0 ? 'forgotten connections' : plural(known, 'connection');
   const wait = durationText(openUntilMs - facts.nowMs);
   const after = `${endedBy === 'verdict' || endedBy === 'timeout' ? 'after' : `${endedBy} after`} ${durationText(waitedMs)}`;
   const words: Record<DrainState, string> = {

@@ -21,6 +21,8 @@ export interface SeenEndpoint {
   requests: number;
   bytes: number;
   users: readonly Reporter[];
+  /** Until when connections may be open of which nothing is remembered; infinite: without limit. Absent: none. */
+  forgottenUntilMs: number | undefined;
   holders: readonly HeldConnection[];
   /** Connections that are counted, but not among `holders`. */
   moreHolders: Record<HolderState, number>;
@@ -112,6 +114,10 @@ function endpointOf(seen: EndpointSeen, mapped: Mapped): SeenEndpoint {
     requests: drain?.requests ?? 0,
     bytes: drain?.bytes ?? 0,
     users: drain?.reporters.map(({ reporter }) => reporter) ?? [],
+    forgottenUntilMs:
+      isListed || seen.forgotten === undefined
+        ? undefined
+        : mapped(seen.forgotten.mayBeOpenUntilMs ?? Number.POSITIVE_INFINITY),
     holders,
     moreHolders: { open: more('open'), idle: more('idle'), unseen: more('unseen') },
   };

@@ -34,8 +34,12 @@ export function endpointText(endpoint: MergedEndpoint, nowMs: number): string {
   const grace =
     isLeft && graceEndsMs > nowMs ? `, and may be used by rights for ${durationText(graceEndsMs - nowMs)} more` : '';
   const since = isLeft ? `; since then ${plural(requests, 'request')}, ${bytesText(bytes)}` : '';
+  const forgotten =
+    (endpoint.forgottenUntilMs ?? 0) > nowMs
+      ? '; connections were forgotten for want of room (pins.maxConnections)'
+      : '';
   const used = lastUsedMs === undefined ? 'never used' : `last used ${durationText(nowMs - lastUsedMs)} ago`;
-  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${grace}${since}; ${used}`;
+  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${grace}${since}; ${used}${forgotten}`;
 }
 
 /** Who holds a connection, and until when at most. */

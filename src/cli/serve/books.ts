@@ -2,6 +2,7 @@ import type { Emit } from '../../emit/create-emit.ts';
 import { EndpointActivity } from '../../endpoints/activity.ts';
 import { DrainCurves } from '../../endpoints/drain-curves.ts';
 import { Flips } from '../../endpoints/flips.ts';
+import { Forgotten } from '../../endpoints/forgotten.ts';
 import { PinLives } from '../../endpoints/pin-lives.ts';
 import { type EndpointQuery, endpointReports } from '../../endpoints/report.ts';
 import type { Coverage } from '../../flow/coverage.ts';
@@ -31,6 +32,7 @@ export interface Books {
   curves: DrainCurves;
   flips: Flips;
   lives: PinLives;
+  forgotten: Forgotten;
 }
 
 export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books {
@@ -45,6 +47,7 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
   const flips = new Flips(config.limits.clusters);
   return {
     flips,
+    forgotten: new Forgotten(config.limits.endpoints),
     activity: new EndpointActivity({ windowMs, maxEndpoints: config.limits.endpoints }),
     curves: new DrainCurves(maxCurves),
     lives: new PinLives(
@@ -109,7 +112,7 @@ function isGone(
 
 /** What is known of each endpoint that is asked for. */
 export function reportEndpoints(
-  { activity, curves }: Books,
+  { activity, curves, forgotten }: Books,
   from: { recorder: Recorder; view: DiscoveryView; coverage: Coverage; rules: Ground['rules']; nowMs: number },
   query: EndpointQuery,
 ): EndpointReport[] {
@@ -121,6 +124,7 @@ export function reportEndpoints(
       inUse: recorder.board(),
       parked: recorder.parked(),
       curves,
+      forgottenAt: (cluster, endpoint) => forgotten.at(cluster, endpoint, nowMs),
       isConnected: (reporter) => coverage.isConnected(reporter),
       idleTimeoutMs: (connection) => idleTimeoutOf(connection, { rules, view }),
       advise: ({ connection, verdict }) =>

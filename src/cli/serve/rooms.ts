@@ -12,6 +12,7 @@ import type { LogSink } from '../../ingress/log-stream.ts';
 import { createIngress, type Ingress } from '../../ingress/server.ts';
 import { createTagger, type Tagger } from '../../ingress/tagger.ts';
 import type { Logger } from '../../lib/logger.ts';
+import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import { type Books, idleTimeoutOf, rememberedMs } from './books.ts';
 import { ingressCounters } from './counters.ts';
 
@@ -57,7 +58,12 @@ export function buildRecorder(
   { config, rules, now }: Ground,
   { discovery, emit, books, coverage }: { discovery: Discovery; emit: Emit; books: Books; coverage: Coverage },
 ): Recorder {
-  const { activity, curves, flips, lives } = books;
+  const { activity, curves, flips, lives, forgotten } = books;
+  const idleTimeoutMs = (connection: UpstreamConnection) =>
+    rememberedMs(
+      idleTimeoutOf(connection, { rules, view: discovery.snapshot() }),
+      coverage.isConnected(connection.reporter),
+    );
   return new Recorder(
     {
       join: { ...config.join, maxAttempts: config.join.maxAttemptsPerExchange },
@@ -66,11 +72,7 @@ export function buildRecorder(
       rule: (cluster) => rules(cluster ?? '').success,
       view: () => discovery.snapshot(),
       watch: (cluster, nodeId) => discovery.watch(cluster, nodeId),
-      idleTimeoutMs: (connection) =>
-        rememberedMs(
-          idleTimeoutOf(connection, { rules, view: discovery.snapshot() }),
-          coverage.isConnected(connection.reporter),
-        ),
+      idleTimeoutMs,
       reporterOf,
       now,
     },
@@ -79,6 +81,7 @@ export function buildRecorder(
       tcpEnd: (connection, verdict) => emit.tcpEnd(connection, verdict),
       joinEvent: (event) => emit.self.joinEvent(event),
       attemptCountMismatch: () => emit.self.attemptCountMismatch(),
+      connectionForgotten: (connection) => forgotten.add(connection, idleTimeoutMs(connection)),
       connectionOpened: (connection) => flips.opened(connection),
       endpointTried: (cluster, endpoint) => activity.used(cluster, endpoint, now()),
       connectionUse(connection, moved, { leftAtMs }) {
