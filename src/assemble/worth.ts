@@ -8,14 +8,22 @@ const share = 1 / 20;
  * others. One in twenty, at least one.
  */
 export function leastWorthy<T extends UpstreamConnection>(all: readonly T[], isPinned: (one: T) => boolean): T[] {
-  const rankByAge = ranks(all, (a, b) => a.openedMs - b.openedMs);
-  const rankByUse = ranks(all, (a, b) => b.requests - a.requests || b.bytes - a.bytes);
-  const worth = new Map(
-    all.map((one) => [one, isPinned(one) ? -1 : Math.min(rankByAge.get(one) ?? 0, rankByUse.get(one) ?? 0)]),
-  );
-  return all.toSorted((a, b) => (worth.get(b) ?? 0) - (worth.get(a) ?? 0)).slice(0, Math.ceil(all.length * share));
+  const most = Math.ceil(all.length * share);
+  const pinned: T[] = [];
+  const leaving: T[] = [];
+  // Judging all of a large table would hold everything else up.
+  for (const one of leastFirst(all)) {
+    if (leaving.length === most) break;
+    (isPinned(one) ? pinned : leaving).push(one);
+  }
+  return [...leaving, ...pinned].slice(0, most);
 }
 
-function ranks<T>(all: readonly T[], compare: (a: T, b: T) => number): Map<T, number> {
-  return new Map(all.toSorted(compare).map((one, rank) => [one, rank]));
+/** By the better of two ranks: the oldest has 0, and so has the busiest. */
+function leastFirst<T extends UpstreamConnection>(all: readonly T[]): T[] {
+  const rows = all.map((one) => ({ one, worth: 0 }));
+  for (const [rank, row] of rows.toSorted((a, b) => a.one.openedMs - b.one.openedMs).entries()) row.worth = rank;
+  const byUse = rows.toSorted((a, b) => b.one.requests - a.one.requests || b.one.bytes - a.one.bytes);
+  for (const [rank, row] of byUse.entries()) row.worth = Math.min(row.worth, rank);
+  return rows.toSorted((a, b) => b.worth - a.worth).map(({ one }) => one);
 }
