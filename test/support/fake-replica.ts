@@ -99,6 +99,8 @@ export interface Script {
   /** Its age, ms; the same process as long as this and `skewMs` stay. */
   upForMs: number;
   truncated: boolean;
+  /** It has more reporters than it lists. */
+  moreReporters: boolean;
   endpoints: readonly EndpointReport[];
   reporters: readonly FakeReporter[];
   clusters: readonly FakeCluster[];
@@ -122,6 +124,7 @@ export async function startFakeReplica(over: Partial<Script> = {}, host = '127.0
     skewMs: 0,
     upForMs: 86_400_000,
     truncated: false,
+    moreReporters: false,
     endpoints: [leftEndpoint()],
     reporters: [{ reporter: shop }],
     clusters: [{ cluster: 'payments', subject: 'pay.example.com' }],
@@ -167,6 +170,7 @@ function answerTo(path: string, script: Script, bornMs: number): object | undefi
     case '/api/v1/reporters':
       return {
         nowMs,
+        truncated: script.moreReporters,
         reporters: script.reporters.map(
           ({ reporter, profile = 'observe', configVersion = 2, streams = 1, lastEntryMs = -1000 }) => ({
             ...reporter,

@@ -234,6 +234,7 @@ describe('exit code 3', () => {
     ['nobody knows the endpoint', { endpoints: [] }, 'source_blind', {}],
     ['nobody knows the name', { endpoints: [] }, 'source_blind', { target: 'other.example.com' }],
     ['there is more than an answer holds', { truncated: true }, 'truncated', {}],
+    ['there are more reporters than an answer holds', { moreReporters: true }, 'truncated', {}],
     ['the API is another', { instead: (response) => end(response, 404, '{}') }, 'answer_invalid', {}],
     ['garbage', { instead: (response) => end(response, 200, '<html>') }, 'answer_invalid', {}],
     ['half an answer', { instead: (response) => response.destroy() }, 'replica_unreachable', {}],

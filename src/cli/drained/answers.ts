@@ -74,6 +74,7 @@ export type HolderSeen = EndpointSeen['holders'][number];
 /** `/api/v1/reporters` */
 export const reportersAnswer = z.object({
   nowMs: ms,
+  truncated: z.boolean().default(false),
   reporters: z.array(
     reporter.extend({
       profile: z.enum(profiles),

@@ -60,7 +60,7 @@ export function snapshotOf(endpoints: EndpointsSeen, reporters: ReportersSeen, r
   );
   return {
     startedMs: mapped(endpoints.startedMs),
-    truncated: endpoints.truncated,
+    truncated: endpoints.truncated || reporters.truncated,
     endpoints: endpoints.endpoints.map((seen) => endpointOf(seen, mapped)),
     reporters: reporters.reporters.map(({ profile, configVersion, streams, lastEntryMs, ...reporter }) => ({
       reporter,

@@ -16,7 +16,7 @@ const sentences: Record<BlindReason, (of: Record<Part, string>) => string> = {
   answer_invalid: ({ detail }) => `not understood: ${detail}`,
   replica_restarted: ({ subject, more, passes }) =>
     `${subject} started lately${more}: what was before, it does not know${passes}`,
-  truncated: ({ subject }) => `${subject} left some endpoints out of its answer: name one`,
+  truncated: ({ subject }) => `${subject} left some endpoints or reporters out of its answer: name one endpoint`,
 };
 
 /** One thing that hides the truth, as a sentence. */

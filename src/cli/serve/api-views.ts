@@ -10,6 +10,8 @@ import type { DiscoveryView, ProxyView } from '../../model/view.ts';
 
 /** The most rows of one answer: the page and a person read it, not a database. */
 const longest = 1000;
+/** Whoever is left out may be one whose config hides long requests. A row has some 300 bytes. */
+const mostReporters = 10_000;
 
 /** `/api/v1/pins`: connections in use, worst and oldest first, and the latest pins that cleared, latest first. */
 export function pinsView(
@@ -85,8 +87,9 @@ function proxyView({ hosts, ...proxy }: ProxyView, nowMs: number) {
 export function reportersView(reporters: readonly CoveredReporter[], nowMs: number) {
   return {
     nowMs,
+    truncated: reporters.length > mostReporters,
     reporters: reporters
-      .slice(-longest)
+      .slice(-mostReporters)
       .map(({ reporter, ...row }) => ({ ...reporter, ...row, silentMs: Math.max(0, nowMs - row.lastEntryMs) })),
   };
 }
