@@ -1,3 +1,4 @@
+import { isListedByProxy } from '../judge/contradiction.ts';
 import { listedSinceMs, locate } from '../judge/pin.ts';
 import { parseHostPort } from '../lib/host-port.ts';
 import type { Advice } from '../model/advice.ts';
@@ -12,7 +13,7 @@ import type {
 import type { Reporter } from '../model/reporter.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { PinVerdict } from '../model/verdict.ts';
-import type { ClusterView, DiscoveryView } from '../model/view.ts';
+import type { ClusterView, DiscoveryView, ProxyView } from '../model/view.ts';
 import type { EndpointUse } from './activity.ts';
 import type { DrainCurves } from './drain-curves.ts';
 
@@ -73,9 +74,12 @@ export function endpointReports(facts: ReportFacts, query: EndpointQuery): Endpo
   for (const view of facts.view.clusters()) rows.addListed(view);
   const all = rows.all();
   const usesOf = clusterUses(facts.uses, all);
+  const proxiesOf = Map.groupBy(facts.view.proxies(), ({ cluster }) => cluster);
   const detail = detailFor(all.length);
   return all
-    .map((row) => report(row, facts, usesOf.get(row.cluster) ?? 0, detail))
+    .map((row) =>
+      report(row, facts, { uses: usesOf.get(row.cluster) ?? 0, proxies: proxiesOf.get(row.cluster) ?? [] }, detail),
+    )
     .toSorted((a, b) => order[a.state] - order[b.state] || held(b) - held(a) || b.requests - a.requests);
 }
 
@@ -94,6 +98,9 @@ export function unusedEndpoints(uses: Iterable<EndpointUse>, view: DiscoveryView
   }
   return unused;
 }
+
+/** Proxies named that still list an endpoint. */
+const mostListing = 100;
 
 const order = { left: 0, unknown: 1, unlisted: 2, listed: 3 } as const;
 
@@ -160,7 +167,12 @@ function clusterUses(uses: readonly EndpointUse[], rows: readonly Row[]): Map<st
   return wanted;
 }
 
-function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail): EndpointReport {
+function report(
+  row: Row,
+  facts: ReportFacts,
+  ofCluster: { uses: number; proxies: readonly ProxyView[] },
+  detail: Detail,
+): EndpointReport {
   const { cluster, endpoint, use } = row;
   const [someone] = row.held;
   const view = facts.view.cluster(cluster, someone?.judged.connection.reporter.nodeId);
@@ -175,10 +187,11 @@ function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail)
     source: view?.source,
     subject: view?.subject,
     listedSinceMs: place.state === 'listed' ? listedSinceMs(place.view, endpoint) : undefined,
+    listedBy: place.state === 'listed' ? [] : listedBy(ofCluster.proxies, endpoint, facts.nowMs),
     leftAtMs,
     graceMs: view?.graceMs,
     requests,
-    share: ofCluster === 0 ? undefined : requests / ofCluster,
+    share: ofCluster.uses === 0 ? undefined : requests / ofCluster.uses,
     fairShare: place.state === 'listed' ? 1 / place.view.listed.size : undefined,
     lastUsedMs: lastUse(row),
     connections: count(row.held),
@@ -186,6 +199,12 @@ function report(row: Row, facts: ReportFacts, ofCluster: number, detail: Detail)
     holders: place.state === 'listed' ? [] : holders(row.held, facts, detail.holders),
     drain: leftAtMs === undefined ? undefined : drainOf(facts.curves.curve(cluster, endpoint.text, leftAtMs), detail),
   };
+}
+
+/** The control plane or the resolver of some may give an old answer. */
+function listedBy(proxies: readonly ProxyView[], endpoint: Row['endpoint'], nowMs: number): string[] {
+  const listing = proxies.filter((proxy) => isListedByProxy(proxy, endpoint, nowMs));
+  return listing.slice(0, mostListing).map(({ nodeId }) => nodeId);
 }
 
 function drainOf(curve: DrainCurve | undefined, { points }: Detail): DrainCurve | undefined {

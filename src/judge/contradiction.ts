@@ -38,6 +38,15 @@ export function contradictionOf(facts: ContradictionFacts): Contradiction | unde
   return pin.pin === 'current' ? 'proxy_misses' : 'proxy_not_listing';
 }
 
+/** Whether the proxy may open connections to an endpoint, by its own list. False also where that is not known. */
+export function isListedByProxy(
+  proxy: ProxyView,
+  endpoint: Pick<Endpoint, 'text' | 'ip' | 'port'>,
+  nowMs: number,
+): boolean {
+  return !isStale(proxy, nowMs) && hostsAt(proxy, endpoint).some(({ pendingRemoval }) => !pendingRemoval);
+}
+
 /**
  * Whether a connection of the cluster to this endpoint can have been open when the proxy was last asked
  * (`proxy.lastAnswerMs`). False: Envoy's own numbers prove that there was none. True: its number for this host is above

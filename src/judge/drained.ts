@@ -64,6 +64,8 @@ export interface EndpointFacts {
   endpoint: string;
   state: EndpointState;
   reason: PinUnknownReason | undefined;
+  /** Node ids of proxies whose own list has it, whatever its source says. */
+  listedBy: readonly string[];
   /** The last failure of its source, in words. */
   sourceError: string | undefined;
   leftAtMs: number | undefined;
@@ -119,7 +121,7 @@ const idleTimeoutMs = 60 * 60_000;
  *
  * | when | state |
  * |---|---|
- * | an endpoint is listed, or the name is known and none of its endpoints has left | `still_listed` |
+ * | an endpoint is listed, by its source or by a proxy itself, or the name is known and none of its endpoints has left | `still_listed` |
  * | used, or left, less than the quiet time ago, or inside its grace, or a connection is known to be open | `in_use` |
  * | something hides the truth: see `blindReasons` | `blind` |
  * | an idle, unseen or forgotten connection has not outlived its idle timeout | `may_be_open` |
@@ -151,7 +153,7 @@ export function judgeDrained(facts: DrainFacts): DrainVerdict {
 }
 
 /** Whether a reporter is meant by one of these node ids or pods. */
-function isOneOf(ids: readonly string[], { nodeId, pod }: Reporter): boolean {
+function isOneOf(ids: readonly string[], { nodeId, pod }: Pick<Reporter, 'nodeId' | 'pod'>): boolean {
   return ids.some((id) => id !== '' && (id === nodeId || id === pod));
 }
 
@@ -169,9 +171,11 @@ function stateOf(
   facts: DrainFacts,
   { isOpen, isBlind, mayBeOpen }: { isOpen: boolean; isBlind: boolean; mayBeOpen: boolean },
 ): DrainState {
-  const { endpoints, nameIsKnown, nowMs, quietForMs } = facts;
+  const { endpoints, nameIsKnown, nowMs, quietForMs, ignored } = facts;
   const noneLeft = endpoints.length === 0 && nameIsKnown;
-  if (noneLeft || endpoints.some(({ state }) => state === 'listed')) return 'still_listed';
+  const isListed = ({ state, listedBy }: EndpointFacts) =>
+    state === 'listed' || listedBy.some((nodeId) => !isOneOf(ignored, { nodeId, pod: '' }));
+  if (noneLeft || endpoints.some(isListed)) return 'still_listed';
   const isUsed = (endpoint: EndpointFacts) =>
     nowMs - unusedSince(endpoint) < quietForMs || nowMs < (endpoint.graceEndsMs ?? nowMs);
   if (isOpen || endpoints.some(isUsed)) return 'in_use';

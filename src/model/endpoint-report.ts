@@ -92,6 +92,8 @@ export interface EndpointReport {
   /** The host name, file or admin address that the source asked. */
   subject: string | undefined;
   listedSinceMs: number | undefined;
+  /** Of one that is not listed: node ids of proxies whose own list has it all the same. The first 100. */
+  listedBy: readonly string[];
   leftAtMs: number | undefined;
   graceMs: number | undefined;
   /** Requests (HTTP) and new connections (TCP) within the answer's `windowMs`. */

@@ -45,6 +45,7 @@ const endpoint: fc.Arbitrary<EndpointFacts> = fc
     leftAtMs: maybe(time),
     graceEndsMs: maybe(time),
     lastUsedMs: maybe(time),
+    listedBy: few(fc.constant('node-1')),
     forgottenUntilMs: fc.constantFrom(undefined, undefined, undefined, nowMs, nowMs + 1, Number.POSITIVE_INFINITY),
     holders: few(holder),
     moreHolders: fc.constantFrom(

@@ -30,6 +30,7 @@ export function endpointFacts(over: Partial<EndpointFacts> = {}): EndpointFacts 
     endpoint: oldEndpoint,
     state: 'left',
     reason: undefined,
+    listedBy: [],
     sourceError: undefined,
     leftAtMs: nowMs - 10 * minute,
     graceEndsMs: nowMs - 10 * minute + 10_000,

@@ -48,6 +48,7 @@ export function leftEndpoint(over: Partial<EndpointReport> = {}): EndpointReport
     source: 'dns',
     subject: 'pay.example.com',
     listedSinceMs: undefined,
+    listedBy: [],
     leftAtMs: -300_000,
     graceMs: 10_000,
     requests: 0,

@@ -129,6 +129,13 @@ describe('exit code 1', () => {
     expect(run).toMatchObject({ code: 1, verdict: 'in_use', moreConnections: 3, longestWaitMs: null });
   });
 
+  it("left, but still in a proxy's own list", async () => {
+    const replica = await start({ endpoints: [leftEndpoint({ listedBy: ['node-1', 'node-2'] })] });
+    const { code, out } = await runDrained([replica], { flags: { timeout: '200ms' } });
+    expect(code).toBe(1);
+    expect(out).toContain('; still in the own list of node-1 and 1 other proxy; since then');
+  });
+
   it('left so lately that a proxy may still go by the old answer', async () => {
     const replica = await start({ endpoints: [leftEndpoint({ graceMs: 360_000 })] });
     const { code, out } = await runDrained([replica], { flags: { timeout: '200ms' } });

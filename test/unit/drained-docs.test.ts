@@ -34,7 +34,7 @@ it('docs/drained.md has every field that --json prints, and no other', async () 
       reporters: [],
       endpoints: [
         leftEndpoint({ holders: [holder({ advice, pin: 'unknown', reason: 'no_source' })] }),
-        leftEndpoint({ endpoint: '10.0.0.7:81', state: 'unknown', reason: 'source_stale' }),
+        leftEndpoint({ endpoint: '10.0.0.7:81', state: 'unknown', reason: 'source_stale', listedBy: ['node-1'] }),
       ],
     }),
   );

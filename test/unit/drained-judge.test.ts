@@ -38,6 +38,12 @@ describe('the state', () => {
     ['left, and inside its grace', withEndpoint({ graceEndsMs: nowMs + 1 }), 'in_use'],
     ['left, and its grace is over', withEndpoint({ graceEndsMs: nowMs }), 'drained'],
     ['listed', withEndpoint({ state: 'listed' }), 'still_listed'],
+    ["in a proxy's own list", withEndpoint({ listedBy: ['node-1'] }), 'still_listed'],
+    [
+      'in the own list of one that is gone',
+      { ...withEndpoint({ listedBy: ['node-1'] }), ignored: ['node-1'] },
+      'drained',
+    ],
     ['listed, and in use', { endpoints: [endpointFacts({ state: 'listed', holders: [open] })] }, 'still_listed'],
     ['of two endpoints one is in use', { endpoints: [endpointFacts(), ...withHolders(open).endpoints] }, 'in_use'],
     ['a name of which nothing has left', { endpoints: [], nameIsKnown: true }, 'still_listed'],

@@ -3,7 +3,7 @@ import { EndpointActivity } from '../../src/endpoints/activity.ts';
 import { DrainCurves } from '../../src/endpoints/drain-curves.ts';
 import { type EndpointQuery, endpointReports, type ReportFacts, unusedEndpoints } from '../../src/endpoints/report.ts';
 import type { UpstreamConnection } from '../../src/model/upstream-connection.ts';
-import type { ClusterView, DiscoveryView } from '../../src/model/view.ts';
+import type { ClusterView, DiscoveryView, ProxyView } from '../../src/model/view.ts';
 import { connection } from '../support/connections.ts';
 import { endpoint, reporter } from '../support/entries.ts';
 import { pin } from '../support/judged.ts';
@@ -119,6 +119,46 @@ describe('the endpoints', () => {
       ['unknown', 'source_stale'],
       ['unknown', 'source_stale'],
       ['unknown', 'source_stale'],
+    ]);
+  });
+});
+
+describe("the proxies' own lists", () => {
+  const host = { activeConnections: 0, healthy: true, pendingRemoval: false };
+  const proxy = (nodeId: string, over: Partial<ProxyView> = {}): ProxyView => ({
+    nodeId,
+    cluster: 'app',
+    subject: 'http://127.0.0.1:15000',
+    type: 'EDS',
+    envoyVersion: '1.40.0',
+    hosts: new Map([['127.0.0.11:8080', host]]),
+    activeConnections: 0,
+    openedMeanwhile: false,
+    idleTimeoutMs: undefined,
+    closesOnHostSetChange: false,
+    ignoresHealthOnRemoval: false,
+    maxConnectionDurationMs: undefined,
+    newDnsImplementation: undefined,
+    lastAnswerMs: nowMs,
+    staleAfterMs: 60_000,
+    lastError: undefined,
+    ...over,
+  });
+
+  it('name who may still open connections to one that left', () => {
+    const proxies = [
+      proxy('lists-it'),
+      proxy('knows', { hosts: new Map([['127.0.0.12:8080', host]]) }),
+      proxy('keeps', { hosts: new Map([['127.0.0.11:8080', { ...host, pendingRemoval: true }]]) }),
+      proxy('silent', { lastAnswerMs: 0 }),
+      proxy('of-another-cluster', { cluster: 'filed' }),
+    ];
+    const inUse = [held(), held({ peer: endpoint('127.0.0.12:8080') })];
+    const rows = setUp({ inUse, view: { ...view, proxies: () => proxies } }).reports({ cluster: 'app' });
+    expect(rows.map(({ endpoint: text, listedBy }) => [text, listedBy])).toEqual([
+      ['127.0.0.11:8080', ['lists-it']],
+      ['127.0.0.12:8080', []],
+      ['127.0.0.13', []],
     ]);
   });
 });

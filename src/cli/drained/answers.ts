@@ -44,6 +44,7 @@ const endpoint = z.object({
   reason: z.enum(pinUnknownReasons).optional(),
   source: z.enum(sourceKinds).optional(),
   subject: z.string().optional(),
+  listedBy: z.array(z.string()).default([]),
   leftAtMs: ms.optional(),
   graceMs: count.optional(),
   lastUsedMs: ms.optional(),

@@ -81,6 +81,7 @@ function mergeGroup(group: readonly Told[], closed: readonly ClosedConnection[])
     sourceError: undefined,
     source: speaker?.source,
     subject: speaker?.subject,
+    listedBy: [...new Set(rows.flatMap(({ listedBy }) => listedBy))],
     leftAtMs: latest(rows.map(({ leftAtMs }) => leftAtMs)),
     graceEndsMs: latest(rows.map(({ graceEndsMs }) => graceEndsMs)),
     lastUsedMs: latest(rows.map(({ lastUsedMs }) => lastUsedMs)),

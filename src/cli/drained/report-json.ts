@@ -21,13 +21,14 @@ export function endJson(end: End) {
     longestWaitMs: finite(verdict.openUntilMs, (untilMs) => untilMs - facts.nowMs),
     replicas: facts.replicas.map(({ name, startedMs, problem }) => ({ name, startedMs, problem: problem?.reason })),
     endpoints: facts.endpoints.map(
-      ({ cluster, endpoint, state, reason, source, subject, leftAtMs, lastUsedMs, requests, bytes }) => ({
+      ({ cluster, endpoint, state, reason, source, subject, listedBy, leftAtMs, lastUsedMs, requests, bytes }) => ({
         cluster,
         endpoint,
         state,
         reason,
         source,
         subject,
+        listedBy,
         leftAtMs,
         lastUsedMs,
         requests,

@@ -14,6 +14,7 @@ export interface SeenEndpoint {
   reason: PinUnknownReason | undefined;
   source: SourceKind | undefined;
   subject: string | undefined;
+  listedBy: readonly string[];
   leftAtMs: number | undefined;
   graceEndsMs: number | undefined;
   lastUsedMs: number | undefined;
@@ -108,6 +109,7 @@ function endpointOf(seen: EndpointSeen, mapped: Mapped): SeenEndpoint {
     reason,
     source,
     subject,
+    listedBy: seen.listedBy,
     leftAtMs: leftAtMs === undefined ? undefined : mapped(leftAtMs),
     graceEndsMs: leftAtMs === undefined ? undefined : mapped(leftAtMs) + graceMs,
     lastUsedMs: uses.length === 0 ? undefined : Math.max(...uses),
@@ -142,6 +144,7 @@ export function remembered({ endpoints }: Snapshot): SeenEndpoint[] {
     ...endpoint,
     state: 'unknown',
     reason: 'no_source',
+    listedBy: [],
     holders: holders.map((holder) => ({ ...holder, state: 'unseen', reporterConnected: false })),
     moreHolders: { open: 0, idle: 0, unseen: open + idle + unseen },
   }));

@@ -34,12 +34,15 @@ export function endpointText(endpoint: MergedEndpoint, nowMs: number): string {
   const grace =
     isLeft && graceEndsMs > nowMs ? `, and may be used by rights for ${durationText(graceEndsMs - nowMs)} more` : '';
   const since = isLeft ? `; since then ${plural(requests, 'request')}, ${bytesText(bytes)}` : '';
+  const [someone, ...others] = endpoint.listedBy;
+  const also = others.length === 0 ? '' : ` and ${plural(others.length, 'other proxy', 'other proxies')}`;
+  const listing = someone === undefined ? '' : `; still in the own list of ${someone}${also}`;
   const forgotten =
     (endpoint.forgottenUntilMs ?? 0) > nowMs
       ? '; connections were forgotten for want of room (pins.maxConnections)'
       : '';
   const used = lastUsedMs === undefined ? 'never used' : `last used ${durationText(nowMs - lastUsedMs)} ago`;
-  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${grace}${since}; ${used}${forgotten}`;
+  return `${endpoint.cluster} ${endpoint.endpoint}: ${state}${by}${grace}${listing}${since}; ${used}${forgotten}`;
 }
 
 /** Who holds a connection, and until when at most. */
@@ -67,8 +70,8 @@ export function ignoredNames({ ignored, reporters, endpoints }: ObservedFacts): 
   return ignored.map((id) => ({ id, known: all.some(({ nodeId, pod }) => id === nodeId || id === pod) }));
 }
 
-export function plural(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 export function bytesText(bytes: number): string {
