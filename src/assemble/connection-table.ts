@@ -134,6 +134,16 @@ export class ConnectionTable {
     this.#parked.advance(nowMs);
   }
 
+  /** Our clock was set forward by so much: nothing that is held has become older by it. */
+  clockSetForward(byMs: number): void {
+    this.#advancedToMs += byMs;
+    for (const connection of [...this.#inUse.values(), ...this.#parked.connections()]) {
+      connection.lastHeardMs += byMs;
+      connection.lastUsedMs += byMs;
+      for (const request of connection.underWay.values()) request.heardMs += byMs;
+    }
+  }
+
   /** Another stream, perhaps another replica, tells of them from now on: they leave at once, so that none counts twice. */
   endStream(streamId: number): void {
     for (const [id, connection] of this.#inUse)

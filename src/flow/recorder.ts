@@ -125,6 +125,11 @@ export class Recorder {
     this.#connections.advance(nowMs);
   }
 
+  /** Our clock was set forward by so much. */
+  clockSetForward(byMs: number): void {
+    this.#connections.clockSetForward(byMs);
+  }
+
   /** Gives out all that is still open, for a shutdown. */
   flush(): void {
     this.#joiner.flush();

@@ -273,6 +273,19 @@ describe('one that may still be open', () => {
   });
 });
 
+describe('our clock that was set forward', () => {
+  it('makes nothing older: what is in use stays so, and what may be open does', () => {
+    const { table, ids, parked, request } = setUp();
+    request();
+    table.advance(61_020);
+    request({ connectionId: '8', lastUsedMs: 61_020 });
+    table.clockSetForward(2 * hour);
+    table.advance(2 * hour + 61_100);
+    expect([ids(), parked()]).toEqual([['8'], ['7']]);
+    expect([...table.connections()][0]).toMatchObject({ lastUsedMs: 2 * hour + 61_020 });
+  });
+});
+
 describe('our clock that was set back', () => {
   it('lets go of a quiet connection a quiet time later, not when the clock is where it was', () => {
     const { table, ended, request } = setUp();

@@ -10,6 +10,7 @@ import type { Recorder } from '../../flow/recorder.ts';
 import type { Ingress } from '../../ingress/server.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { auditPins, type Books, openBooks } from './books.ts';
+import { ClockWatch } from './clock-watch.ts';
 import { LagMeter } from './lag-meter.ts';
 import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
 
@@ -44,6 +45,10 @@ export interface Rooms {
   books: Books;
   ingress: Ingress;
   lag: LagMeter;
+  /** Epoch ms, as the clock is now. */
+  startedMs: () => number;
+  /** Nothing is to be said about ages before this: the clock may have been set. */
+  heedClock: () => void;
   beats: readonly NodeJS.Timeout[];
 }
 
@@ -92,9 +97,32 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
   const books = openBooks(ground, emit);
   const recorder = buildRecorder(ground, { discovery, emit, books, coverage });
   const ingress = buildIngress(ground, { recorder, coverage, discovery, emit, touch });
+  const clock = new ClockWatch(now, options.monotonicMs);
+  let startedMs = now();
+  const heedClock = () => {
+    const setMs = clock.takeSetMs();
+    startedMs += setMs;
+    if (setMs > 0) recorder.clockSetForward(setMs);
+  };
+  const beat = () => {
+    heedClock();
+    recorder.advance();
+  };
   const beats = [
-    setInterval(() => recorder.advance(), beatMs),
+    setInterval(beat, beatMs),
     setInterval(() => auditPins(books, recorder, { view: discovery.snapshot(), nowMs: now() }), auditMs),
   ];
-  return { ground, discovery, emit, recorder, coverage, books, ingress, lag, beats };
+  return {
+    ground,
+    discovery,
+    emit,
+    recorder,
+    coverage,
+    books,
+    ingress,
+    lag,
+    startedMs: () => startedMs,
+    heedClock,
+    beats,
+  };
 }

@@ -9,11 +9,10 @@ const maxEndpointRows = 1000;
 
 /** Listens for HTTP. Rejects with `listen_failed`. */
 export async function openAdmin(
-  { ground, discovery, emit, recorder, coverage, books }: Rooms,
+  { ground, discovery, emit, recorder, coverage, books, startedMs, heedClock }: Rooms,
   state: { serving: boolean },
 ): Promise<Admin> {
   const { config, logger, now, rules } = ground;
-  const startedMs = now();
   const { host, port } = parseHostPort(config.listen.http) ?? { host: '127.0.0.1', port: 0 };
   return startAdmin({
     host,
@@ -24,11 +23,12 @@ export async function openAdmin(
       exchanges: (query) => ({ nowMs: now(), exchanges: emit.recent(query) }),
       pins: () => pinsView(recorder.board(), books.lives.cleared(), { view: discovery.snapshot(), nowMs: now() }),
       endpoints(query) {
+        heedClock();
         const from = { recorder, view: discovery.snapshot(), coverage, rules, nowMs: now() };
         const endpoints = reportEndpoints(books, from, query);
         return {
           nowMs: from.nowMs,
-          startedMs,
+          startedMs: startedMs(),
           windowMs,
           truncated: endpoints.length > maxEndpointRows,
           endpoints: endpoints.slice(0, maxEndpointRows),
