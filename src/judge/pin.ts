@@ -22,16 +22,10 @@ export interface PinFacts {
 export function judgePin(facts: PinFacts): PinVerdict {
   const { view, endpoint, nowMs } = facts;
   const place = locate(view, endpoint, nowMs);
-  switch (place.state) {
-    case 'unknown':
-      return unknown(view, place.reason);
-    case 'listed':
-      return verdict(place.view, 'current', undefined);
-    case 'left':
-      return judgeLeft(facts, place.view, place.leftAtMs);
-    case 'unlisted':
-      return judgeNeverListed(facts, place.view, place.view.firstAnswerMs ?? nowMs);
-  }
+  if (place.state === 'unknown') return unknown(view, place.reason);
+  if (place.state === 'listed') return verdict(place.view, 'current', undefined);
+  if (place.state === 'left') return judgeLeft(facts, place.view, place.leftAtMs);
+  return judgeNeverListed(facts, place.view, place.view.firstAnswerMs ?? nowMs);
 }
 
 /** Where an endpoint stands in a view. */

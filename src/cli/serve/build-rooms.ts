@@ -97,7 +97,26 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
   const books = openBooks(ground, emit);
   const recorder = buildRecorder(ground, { discovery, emit, books, coverage });
   const ingress = buildIngress(ground, { recorder, coverage, discovery, emit, touch });
-  const clock = new ClockWatch(now, options.monotonicMs);
+  const time = startBeats(ground, { recorder, books, discovery });
+  return {
+    ground,
+    discovery,
+    emit,
+    recorder,
+    coverage,
+    books,
+    ingress,
+    lag,
+    ...time,
+  };
+}
+
+/** What happens without an entry, and when this process began by a clock that may be set meanwhile. */
+function startBeats(
+  { now, monotonicMs }: Ground,
+  { recorder, books, discovery }: Pick<Rooms, 'recorder' | 'books' | 'discovery'>,
+): Pick<Rooms, 'startedMs' | 'heedClock' | 'beats'> {
+  const clock = new ClockWatch(now, monotonicMs);
   let startedMs = now();
   const heedClock = () => {
     const setMs = clock.takeSetMs();
@@ -108,21 +127,10 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
     heedClock();
     recorder.advance();
   };
-  const beats = [
-    setInterval(beat, beatMs),
-    setInterval(() => auditPins(books, recorder, { view: discovery.snapshot(), nowMs: now() }), auditMs),
-  ];
+  const audit = () => auditPins(books, recorder, { view: discovery.snapshot(), nowMs: now() });
   return {
-    ground,
-    discovery,
-    emit,
-    recorder,
-    coverage,
-    books,
-    ingress,
-    lag,
     startedMs: () => startedMs,
     heedClock,
-    beats,
+    beats: [setInterval(beat, beatMs), setInterval(audit, auditMs)],
   };
 }
