@@ -66,6 +66,7 @@ export class PinLives {
       const life = this.#bySerial.get(connection.serial);
       if (hasLeft(verdict.pin) && verdict.leftAtMs !== undefined) this.#pinned(connection, verdict, nowMs);
       else if (life !== undefined && verdict.pin !== 'unknown') this.#clear(life, 'relisted', undefined, nowMs);
+      else if (life !== undefined) Object.assign(life, { connection, unheardSinceMs: undefined });
     }
     for (const life of this.#bySerial.values()) {
       const { unheardSinceMs } = life;

@@ -125,6 +125,16 @@ describe('an endpoint', () => {
     ]);
   });
 
+  it('has not moved away where it is heard of again, though no source can tell of its endpoint', () => {
+    const { lives, events, see } = setUp();
+    see(11_000, [stale]);
+    lives.ended(connection(), 'stream_ended', stale, undefined, 12_000);
+    see(13_000, [unknown]);
+    see(80_000, [unknown]);
+    see(81_000, [stale]);
+    expect(events).toEqual(['opened 7', 'stale 7']);
+  });
+
   it('is not drained because its pins moved to another replica, or had no room here', () => {
     const { lives, drains, see } = setUp();
     see(11_000, [draining], [draining, { serial: 2 }]);
