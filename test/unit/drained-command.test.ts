@@ -580,3 +580,14 @@ function end(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status);
   response.end(body);
 }
+
+it('a TCP connection whose log stream is being balanced anew is in use, not quiet', async () => {
+  const open = holder({ layer: 'tcp', state: 'open' });
+  const moving = holder({ layer: 'tcp', state: 'unseen', reporterConnected: true });
+  const replica = cleanup.use(await startFakeReplica({ endpoints: [leftEndpoint({ holders: [moving] })] }));
+  // Envoy tells of it at its next periodic entry, 5 s at most.
+  const told = setTimeout(() => (replica.script.endpoints = [leftEndpoint({ holders: [open] })]), 1000);
+  cleanup.defer(() => clearTimeout(told));
+  const { code } = await runDrained([replica], { flags: { timeout: '3s' } });
+  expect(code).toBe(1);
+});

@@ -1,4 +1,4 @@
-import type { Blindness, DrainState, DrainVerdict } from '../../judge/drained.ts';
+import type { Blindness, DrainState, DrainVerdict, HeldConnection } from '../../judge/drained.ts';
 
 export interface Decision {
   exitCode: number;
@@ -22,19 +22,31 @@ export interface Clocks {
   quietForMs: number;
   /** Since when every verdict was blind for something that does not pass in time; absent: the last was not. */
   blindSinceMs: number | undefined;
+  /** Since when every verdict was `may_be_open`; absent: the last was not. */
+  mayBeOpenSinceMs: number | undefined;
 }
 
+/** What is open and changes its log stream is told again by then: the shipped configs tell of it every 5 s. */
+const toldAgainMs = 7000;
+
 /** Whether to end, and how; `undefined`: go on. */
-export function decide({ state, openUntilMs = 0 }: DrainVerdict, clocks: Clocks): Decision | undefined {
-  const { nowMs, deadlineMs, quietForMs, blindSinceMs } = clocks;
+export function decide({ state, openUntilMs = 0, holders }: DrainVerdict, clocks: Clocks): Decision | undefined {
+  const { nowMs, deadlineMs, quietForMs, blindSinceMs, mayBeOpenSinceMs = nowMs } = clocks;
   const exitCode = exitCodes[state];
   const isUseless =
     state === 'drained' ||
     // Nothing is heard when an idle connection closes: only time ends this.
-    (state === 'may_be_open' && openUntilMs > deadlineMs) ||
+    (state === 'may_be_open' &&
+      openUntilMs > deadlineMs &&
+      (nowMs - mayBeOpenSinceMs >= toldAgainMs || !holders.some(mayBeToldAgain))) ||
     (state === 'blind' && blindSinceMs !== undefined && nowMs - blindSinceMs >= quietForMs);
   if (isUseless) return { exitCode, endedBy: 'verdict' };
   return nowMs >= deadlineMs ? { exitCode, endedBy: 'timeout' } : undefined;
+}
+
+/** A TCP connection, or a request, of which nothing is heard although its proxy has a log stream. */
+function mayBeToldAgain({ state, layer, mayBeOpenUntilMs, reporterConnected }: HeldConnection): boolean {
+  return state === 'unseen' && reporterConnected && (layer === 'tcp' || mayBeOpenUntilMs === undefined);
 }
 
 /** Whether a verdict is blind for something that waiting does not cure. */

@@ -51,6 +51,7 @@ async function watch(options: DrainedOptions, around: DrainedSurroundings): Prom
   const teller = new Teller(options, around, now);
   let moment: Moment = notAsked(options, epochMs);
   let blindSinceMs: number | undefined;
+  let mayBeOpenSinceMs: number | undefined;
   let confirmed = 0;
   const ended = (decision: Decision): End => ({ ...moment, ...decision, options, waitedMs: now() - epochMs });
   while (!ending.signal.aborted) {
@@ -62,7 +63,9 @@ async function watch(options: DrainedOptions, around: DrainedSurroundings): Prom
     if (confirmed > 0 && confirmed < confirmations) continue;
     const nowMs = now();
     blindSinceMs = isBlindForGood(verdict, deadlineMs) ? (blindSinceMs ?? nowMs) : undefined;
-    const decision = decide(verdict, { nowMs, deadlineMs, quietForMs: options.quietForMs, blindSinceMs });
+    mayBeOpenSinceMs = verdict.state === 'may_be_open' ? (mayBeOpenSinceMs ?? nowMs) : undefined;
+    const { quietForMs } = options;
+    const decision = decide(verdict, { nowMs, deadlineMs, quietForMs, blindSinceMs, mayBeOpenSinceMs });
     if (decision !== undefined) return ended(decision);
     teller.tell(moment);
     await sleep(pauseMs(options.quietForMs, deadlineMs - nowMs), undefined, { signal: ending.signal }).catch(() => {});
