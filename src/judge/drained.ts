@@ -35,7 +35,10 @@ export interface DrainFacts {
   nowMs: number;
   /** How long nobody may have used the endpoint, ms. */
   quietForMs: number;
-  /** Node ids or pods that are known to be gone: neither their silence nor their connections count. */
+  /**
+   * Node ids or pods that are known to be gone: neither their silence nor their connections count. Of one that is there
+   * after all the connections do.
+   */
   ignored: readonly string[];
   replicas: readonly ReplicaFacts[];
   /** What was asked for, over all replicas. */
@@ -130,8 +133,9 @@ const idleTimeoutMs = 60 * 60_000;
  * The states are ordered: one more connection or problem leaves it as it is or makes it worse.
  */
 export function judgeDrained(facts: DrainFacts): DrainVerdict {
-  const { nowMs, endpoints, ignored } = facts;
-  const held = endpoints.flatMap(({ holders }) => holders).filter(({ reporter }) => !isOneOf(ignored, reporter));
+  const { nowMs, endpoints } = facts;
+  const isGone = goneReporters(facts);
+  const held = endpoints.flatMap(({ holders }) => holders).filter(({ reporter }) => !isGone(reporter));
   const holders = held.filter((holder) => canBeOpen(holder, nowMs));
   const more = { open: 0, idle: 0, unseen: 0 };
   for (const { moreHolders } of endpoints)
@@ -150,6 +154,16 @@ export function judgeDrained(facts: DrainFacts): DrainVerdict {
     moreHolders,
     openUntilMs: untils.length === 0 ? undefined : Math.max(...untils),
   };
+}
+
+/** Who is said to be gone, and is: a proxy that has a log stream open is not, and its connections count. */
+export function goneReporters({
+  ignored,
+  reporters,
+}: DrainFacts): (reporter: Pick<Reporter, 'nodeId' | 'pod'>) => boolean {
+  const open = reporters.filter(({ connected, profile }) => connected && profile !== 'tag');
+  const connected = new Set(open.map(({ reporter }) => reporterKey(reporter)));
+  return (reporter) => isOneOf(ignored, reporter) && !connected.has(reporterKey(reporter));
 }
 
 /** Whether a reporter is meant by one of these node ids or pods. */
@@ -171,10 +185,11 @@ function stateOf(
   facts: DrainFacts,
   { isOpen, isBlind, mayBeOpen }: { isOpen: boolean; isBlind: boolean; mayBeOpen: boolean },
 ): DrainState {
-  const { endpoints, nameIsKnown, nowMs, quietForMs, ignored } = facts;
+  const { endpoints, nameIsKnown, nowMs, quietForMs, ignored, reporters } = facts;
+  const isConnected = (nodeId: string) => reporters.some((one) => one.connected && one.reporter.nodeId === nodeId);
   const noneLeft = endpoints.length === 0 && nameIsKnown;
   const isListed = ({ state, listedBy }: EndpointFacts) =>
-    state === 'listed' || listedBy.some((nodeId) => !isOneOf(ignored, { nodeId, pod: '' }));
+    state === 'listed' || listedBy.some((nodeId) => isConnected(nodeId) || !isOneOf(ignored, { nodeId, pod: '' }));
   if (noneLeft || endpoints.some(isListed)) return 'still_listed';
   const isUsed = (endpoint: EndpointFacts) =>
     nowMs - unusedSince(endpoint) < quietForMs || nowMs < (endpoint.graceEndsMs ?? nowMs);

@@ -109,11 +109,11 @@ describe('exit code 1', () => {
     const { code, out } = await runDrained([replica], { flags: { timeout: '500ms' } });
     expect(code).toBe(1);
     const [first, ...rest] = out.split('\n');
-    expect(first).toMatch(/^in use: 10\.0\.0\.7 is not drained; quiet for 0\.4s of 0\.3s \(after 0\.5s\)$/);
+    expect(first).toMatch(/^in use: 10\.0\.0\.7 is not drained; 1 connection open \(after 0\.\ds\)$/);
     expect(rest).toEqual([
       '  payments 10.0.0.7:8080: left 5m ago (dns pay.example.com); since then 7 requests, 2.1 kB; last used 0.4s ago',
       '  shop-1 (shop) tcp connection 41 to 10.0.0.7:8080: open; 10m old, 3.1 MB, last used 0.4s ago',
-      '  why: tcp_session (shop-1): restart it; or bound it',
+      '  why: tcp_session (shop-1); what ends it: restart it; or bound it',
     ]);
   });
 

@@ -187,3 +187,11 @@ describe('how long it was quiet', () => {
     expect(quietMs({ replicas: [] })).toBe(0);
   });
 });
+
+it('a proxy that is said to be gone and has a log stream open is there, and so are its connections', () => {
+  const here = heldConnection({ state: 'open' });
+  const facts = drainFacts({ endpoints: [endpointFacts({ holders: [here] })], ignored: [here.reporter.nodeId] });
+  expect(judgeDrained(facts)).toMatchObject({ state: 'in_use', holders: [here] });
+  const gone = { ...facts, reporters: [reporterFacts({ connected: false }), reporterFacts({ reporter: cart })] };
+  expect(judgeDrained(gone)).toMatchObject({ state: 'drained', holders: [] });
+});

@@ -55,11 +55,22 @@ export function endText(end: End): string {
     ...(verdict.moreHolders > 0 ? [`  and ${plural(verdict.moreHolders, 'further connection')}`] : []),
     ...advice(verdict.holders),
     ...rows(verdict.blind, (one) => `unknown: ${blindnessText(one, nowMs)}`),
-    ...ignoredNames(facts).map(({ id, known }) =>
-      known ? `  taken as gone: ${id}` : `  --ignore-reporter ${id}: no reporter is called so`,
-    ),
+    ...ignoredNames(facts).map((one) => `  ${ignoredText(one)}`),
   ];
   return lines.map(printable).join('\n');
+}
+
+/** What keeps it from being quiet. */
+function inUse({ holders, quietMs }: DrainVerdict, quietForMs: number): string {
+  const open = holders.filter(({ state }) => state === 'open').length;
+  if (open > 0) return `${plural(open, 'connection')} open`;
+  return `quiet for ${durationText(quietMs)} of ${durationText(quietForMs)}`;
+}
+
+function ignoredText({ id, known, connected }: ReturnType<typeof ignoredNames>[number]): string {
+  if (connected)
+    return `--ignore-reporter ${id}: it has a log stream open, so it is not gone, and its connections count`;
+  return known ? `taken as gone: ${id}` : `--ignore-reporter ${id}: no reporter is called so`;
 }
 
 function headline({ options, facts, verdict, endedBy, waitedMs }: End): string {
@@ -74,7 +85,7 @@ function headline({ options, facts, verdict, endedBy, waitedMs }: End): string {
     drained: `drained: ${text} has been quiet for ${quiet}, and no connection seen there can be open`,
     may_be_open: `quiet: ${text} has been quiet for ${quiet}, but ${count} may be open for ${wait} (${after})`,
     blind: `unknown: whether ${text} is drained cannot be known (${after})`,
-    in_use: `in use: ${text} is not drained; quiet for ${quiet} of ${durationText(facts.quietForMs)} (${after})`,
+    in_use: `in use: ${text} is not drained; ${inUse(verdict, facts.quietForMs)} (${after})`,
     still_listed: `listed: ${text} has not left yet (${after})`,
   };
   return words[state];
@@ -102,6 +113,6 @@ function advice(holders: readonly HeldConnection[]): string[] {
   return Array.from(byReason, ([reason, { changes, names }]) => {
     const [first = '', ...others] = names;
     const who = others.length === 0 ? first : `${first} and ${others.length} more`;
-    return `  why: ${reason} (${who}): ${changes.join('; or ')}`;
+    return `  why: ${reason} (${who}); what ends it: ${changes.join('; or ')}`;
   });
 }

@@ -61,13 +61,24 @@ export function holderText(holder: HeldConnection, nowMs: number): string {
   return `${reporterName(reporter)}${workload} ${layer} connection ${connectionId} to ${holder.endpoint}: ${state}${until}; ${age} old, ${requests}${bytesText(holder.bytes)}, ${used}`;
 }
 
-/** What `--ignore-reporter` did: each id with the reporters that it names. */
-export function ignoredNames({ ignored, reporters, endpoints }: ObservedFacts): { id: string; known: boolean }[] {
+/** What `--ignore-reporter` did: each id, whether a reporter is called so, and whether it is there after all. */
+export function ignoredNames({
+  ignored,
+  reporters,
+  endpoints,
+}: ObservedFacts): { id: string; known: boolean; connected: boolean }[] {
   const all = [
     ...reporters.map(({ reporter }) => reporter),
     ...endpoints.flatMap(({ users, holders }) => [...users, ...holders.map(({ reporter }) => reporter)]),
   ];
-  return ignored.map((id) => ({ id, known: all.some(({ nodeId, pod }) => id === nodeId || id === pod) }));
+  const isMeant = (id: string) => (reporter: { nodeId: string; pod: string }) =>
+    id === reporter.nodeId || id === reporter.pod;
+  const open = reporters.filter(({ connected, profile }) => connected && profile !== 'tag');
+  return ignored.map((id) => ({
+    id,
+    known: all.some(isMeant(id)),
+    connected: open.some(({ reporter }) => isMeant(id)(reporter)),
+  }));
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
