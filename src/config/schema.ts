@@ -140,7 +140,7 @@ const dns = section(
 const envoyAdmin = section(
   {
     urls: z
-      .array(z.url({ protocol: /^http$/ }))
+      .array(z.string().refine((text) => URL.parse(text)?.protocol === 'http:', 'http://HOST:PORT'))
       .max(1000)
       .default([])
       .meta({
@@ -170,7 +170,11 @@ const discovery = section(
       .string()
       .min(1)
       .optional()
-      .meta({ meaning: 'A watched YAML file with the endpoints of clusters; it wins over DNS.', kind: 'path' }),
+      .meta({
+        meaning:
+          'A watched YAML file, clusters: {NAME: [IP or IP:port]}; it wins over DNS. A relative path is taken from the working directory.',
+        kind: 'path',
+      }),
     fileStaleAfterMs: whole(
       minute,
       [second, day],

@@ -11,7 +11,7 @@ export interface Flip {
   /** Connections that were in use to endpoints that this change removed. */
   connectionsLeft: number;
   /** Of the endpoints that it removed, those without a pin by now, and when the last one was last used. */
-  drained: number;
+  cleared: number;
   lastUsedMs: number | undefined;
   /** Connections that were opened since, until the next change: the churn. */
   connectionsOpened: number;
@@ -40,7 +40,7 @@ export class Flips {
         if (connection.cluster === cluster && isAmong(removed, connection)) connectionsLeft += 1;
     const flips = this.#byCluster.get(cluster) ?? [];
     this.#byCluster.set(cluster, flips);
-    flips.push({ ...change, connectionsLeft, drained: 0, lastUsedMs: undefined, connectionsOpened: 0 });
+    flips.push({ ...change, connectionsLeft, cleared: 0, lastUsedMs: undefined, connectionsOpened: 0 });
     if (flips.length > maxPerCluster) flips.shift();
   }
 
@@ -51,10 +51,10 @@ export class Flips {
   }
 
   /** An endpoint that left at that time has no pin any more. */
-  drained({ cluster, leftAtMs, lastUsedMs }: { cluster: string; leftAtMs: number; lastUsedMs: number }): void {
+  endpointCleared({ cluster, leftAtMs, lastUsedMs }: { cluster: string; leftAtMs: number; lastUsedMs: number }): void {
     const flip = this.#byCluster.peek(cluster)?.findLast(({ atMs }) => atMs === leftAtMs);
     if (flip === undefined) return;
-    flip.drained += 1;
+    flip.cleared += 1;
     flip.lastUsedMs = Math.max(flip.lastUsedMs ?? 0, lastUsedMs);
   }
 

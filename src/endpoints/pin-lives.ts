@@ -4,7 +4,7 @@ import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import { hasLeft, type PinVerdict } from '../model/verdict.ts';
 
 /** An endpoint to which no pin is left. */
-export interface EndpointDrained {
+export interface EndpointCleared {
   cluster: string;
   endpoint: string;
   leftAtMs: number;
@@ -16,7 +16,7 @@ export interface EndpointDrained {
 
 export interface PinLivesSink {
   changed(event: PinEvent, life: PinLife | ClearedPin): void;
-  drained(endpoint: EndpointDrained): void;
+  endpointCleared(endpoint: EndpointCleared): void;
 }
 
 export interface PinLivesOptions {
@@ -48,7 +48,7 @@ export class PinLives {
   readonly #sink: PinLivesSink;
   readonly #bySerial = new Map<number, Kept>();
   readonly #cleared: ClearedPin[] = [];
-  readonly #drains = new Map<string, EndpointDrained & { live: number }>();
+  readonly #drains = new Map<string, EndpointCleared & { live: number }>();
 
   constructor(options: PinLivesOptions, sink: PinLivesSink) {
     this.#options = options;
@@ -120,13 +120,13 @@ export class PinLives {
     drain.closed += how === 'closed' || how === 'gone' ? 1 : 0;
     drain.lastUsedMs = Math.max(drain.lastUsedMs, life.connection.lastUsedMs);
     if (drain.live > 0) return;
-    const { live: _live, ...drained } = drain;
+    const { live: _live, ...endpoint } = drain;
     this.#drains.delete(drainKey(life));
     // What is listed again was not drained; what moved or was pushed out may be in use.
-    if (how === 'closed' || how === 'gone' || how === 'quiet') this.#sink.drained(drained);
+    if (how === 'closed' || how === 'gone' || how === 'quiet') this.#sink.endpointCleared(endpoint);
   }
 
-  #drainOf(life: PinLife): EndpointDrained & { live: number } {
+  #drainOf(life: PinLife): EndpointCleared & { live: number } {
     const key = drainKey(life);
     const known = this.#drains.get(key);
     if (known !== undefined) return known;

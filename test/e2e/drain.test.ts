@@ -100,11 +100,11 @@ describe.concurrent.each(bothKindsOfDns)(
 
           const { endMs, ...response } = await long.response;
           expect(response).toMatchObject({ status: 200, error: undefined });
-          await until('the drain', () => move.events('endpoint.drained').length > 0);
+          await until('the drain', () => move.events('endpoint.cleared').length > 0);
           const old = await move.endpoint(oldIp);
           const { drain } = old ?? {};
           expect(Math.abs((drain?.lastUsedMs ?? 0) - endMs)).toBeLessThan(1000);
-          expect(move.events('endpoint.drained')).toMatchObject([{ leftAtMs, lastUsedMs: drain?.lastUsedMs }]);
+          expect(move.events('endpoint.cleared')).toMatchObject([{ leftAtMs, lastUsedMs: drain?.lastUsedMs }]);
           const points = drain?.points ?? [];
           const last = points.at(-1);
           expect(last?.requests).toBe(1);

@@ -42,7 +42,7 @@ async function moveUntilStale(move: OwnMove) {
 async function expectDrained(move: OwnMove): Promise<void> {
   const { failures, stop } = await move.traffic();
   move.answer(newIp);
-  await until('the drain', () => move.events('endpoint.drained').length > 0);
+  await until('the drain', () => move.events('endpoint.cleared').length > 0);
   await stop();
   expect(move.upstreams.requests(newIp)).toBeGreaterThan(0);
   expect(move.upstreams.openConnections(oldIp)).toBe(0);
@@ -107,7 +107,7 @@ describe.concurrent('A3, A5 LOGICAL_DNS', () => {
         expect(clearedMs).toBeGreaterThanOrEqual(lastUsedMs);
       }
       const lastUsedMs = Math.max(...cleared.map((pin) => pin.lastUsedMs));
-      expect(move.events('endpoint.drained')).toMatchObject([{ leftAtMs, lastUsedMs, pins: held, closed: held }]);
+      expect(move.events('endpoint.cleared')).toMatchObject([{ leftAtMs, lastUsedMs, pins: held, closed: held }]);
       // The curve has ended, and is kept.
       const { drain, connections, holders } = (await move.endpoint(oldIp)) ?? {};
       expect(drain?.lastUsedMs).toBe(lastUsedMs);
@@ -158,7 +158,7 @@ describe.concurrent('A3, A5 LOGICAL_DNS', () => {
         expect(['quiet', 'gone']).toContain(how);
         expect(by).toBeUndefined();
       }
-      expect(move.events('endpoint.drained')).toMatchObject([{ leftAtMs, pins: held }]);
+      expect(move.events('endpoint.cleared')).toMatchObject([{ leftAtMs, pins: held }]);
       const after = await move.traffic();
       await until('requests on the new address', () => move.upstreams.requests(newIp) > 0);
       await after.stop();

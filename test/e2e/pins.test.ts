@@ -57,7 +57,7 @@ describe.concurrent.each(bothKindsOfDns)("Envoy's %s DNS", (kindOfDns, runtime) 
       const held = move.upstreams.openConnections(oldIp);
       move.answer(newIp);
       await until('requests on the new address', () => move.upstreams.requests(newIp) > 0);
-      await until('the drain', () => move.events('endpoint.drained').length > 0);
+      await until('the drain', () => move.events('endpoint.cleared').length > 0);
       const changes = move.events('discovery.changed');
       expect(changes).toMatchObject([{ added: [newIp], removed: [oldIp], atMs: expect.any(Number) }]);
       const leftAtMs = changes[0]?.['atMs'];
@@ -69,7 +69,7 @@ describe.concurrent.each(bothKindsOfDns)("Envoy's %s DNS", (kindOfDns, runtime) 
       expect((await move.requests('current')) + (await move.requests('draining'))).toBe(client.log.length);
       expect(await move.envoy.admin.stat(`cluster.a1-${kindOfDns}.upstream_cx_destroy_local`)).toBe(held);
 
-      const drained = move.events('endpoint.drained');
+      const drained = move.events('endpoint.cleared');
       // Envoy logs nothing when it closes an idle connection.
       expect(drained).toMatchObject([{ endpoint, leftAtMs, pins: held, closed: 0 }]);
       const sinceLeftMs = Number(drained[0]?.['lastUsedMs']) - Number(leftAtMs);
@@ -77,7 +77,7 @@ describe.concurrent.each(bothKindsOfDns)("Envoy's %s DNS", (kindOfDns, runtime) 
       expect(sinceLeftMs).toBeLessThan(drainGraceMs);
       const { flips } = await move.cluster();
       expect(flips).toMatchObject([{ atMs: leftAtMs, added: [newIp], removed: [oldIp], connectionsLeft: held }]);
-      expect(flips[0]).toMatchObject({ drained: 1, lastUsedMs: drained[0]?.['lastUsedMs'] });
+      expect(flips[0]).toMatchObject({ cleared: 1, lastUsedMs: drained[0]?.['lastUsedMs'] });
       const idsOf = (event: string) => new Set(move.events(event).map(({ connectionId }) => connectionId));
       expect(idsOf('pin.opened').size).toBe(held);
       expect(idsOf('pin.cleared')).toEqual(idsOf('pin.opened'));

@@ -105,7 +105,7 @@ it('streams move between them: no stale pin counts twice, none is lost, and the 
   }
 
   // That a stream moved is no drain.
-  for (const replica of replicas) expect(eventsOf(replica, 'endpoint.drained', cluster)).toEqual([]);
+  for (const replica of replicas) expect(eventsOf(replica, 'endpoint.cleared', cluster)).toEqual([]);
 
   await stop();
   // A busy machine hears so late of a stream's end that Envoy may have sent a beat into it.

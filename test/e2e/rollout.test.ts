@@ -75,12 +75,12 @@ it.concurrent.each(bothKindsOfDns)(
       expect(await move.stale()).toEqual(nothing);
       expect(idsOf('pin.cleared')).toEqual(idsOf('pin.opened'));
       const old = before.map((ip) => `${ip}:${upstreams.port}`);
-      const drained = move.events('endpoint.drained').map(({ endpoint }) => endpoint);
+      const drained = move.events('endpoint.cleared').map(({ endpoint }) => endpoint);
       expect(drained.length).toBeGreaterThan(0);
       expect(old).toEqual(expect.arrayContaining(drained));
       const { flips } = await move.cluster();
       expect(flips.map(({ added, removed }) => [added, removed])).toEqual(before.map((ip, i) => [[after[i]], [ip]]));
-      expect(flips.reduce((sum, flip) => sum + flip.drained, 0)).toBe(drained.length);
+      expect(flips.reduce((sum, flip) => sum + flip.cleared, 0)).toBe(drained.length);
     })();
   },
 );

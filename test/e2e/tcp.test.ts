@@ -118,7 +118,7 @@ it.each(bothKindsOfDns)(
     expect(whole.length).toBeGreaterThan(1);
     for (const point of whole) expect([point.bytes > 0, point.connections]).toEqual([true, 2]);
     expect(drain?.reporters.map(({ reporter }) => reporter.workload).toSorted()).toEqual(kinds.toSorted());
-    expect(eventsOf(sidelight, 'endpoint.drained', 'tcp-app')).toMatchObject([
+    expect(eventsOf(sidelight, 'endpoint.cleared', 'tcp-app')).toMatchObject([
       { endpoint, leftAtMs, lastUsedMs: drain?.lastUsedMs, pins: 2, closed: 2 },
     ]);
     expect(

@@ -24,11 +24,11 @@ it('tells of each change how many connections it left behind, when they were don
   flips.opened(to('127.0.0.12:80', 4000));
   flips.changed(flip(9000, '127.0.0.11', '127.0.0.12'), [to('127.0.0.12:80')]);
   flips.opened(to('127.0.0.11:80', 9100));
-  flips.drained({ cluster: 'app', leftAtMs: 5000, lastUsedMs: 7000 });
-  flips.drained({ cluster: 'app', leftAtMs: 4999, lastUsedMs: 7000 });
+  flips.endpointCleared({ cluster: 'app', leftAtMs: 5000, lastUsedMs: 7000 });
+  flips.endpointCleared({ cluster: 'app', leftAtMs: 4999, lastUsedMs: 7000 });
   expect(flips.of('app')).toMatchObject([
-    { atMs: 5000, added: ['127.0.0.12'], connectionsLeft: 2, connectionsOpened: 1, drained: 1, lastUsedMs: 7000 },
-    { atMs: 9000, removed: ['127.0.0.12'], connectionsLeft: 1, connectionsOpened: 1, drained: 0 },
+    { atMs: 5000, added: ['127.0.0.12'], connectionsLeft: 2, connectionsOpened: 1, cleared: 1, lastUsedMs: 7000 },
+    { atMs: 9000, removed: ['127.0.0.12'], connectionsLeft: 1, connectionsOpened: 1, cleared: 0 },
   ]);
   expect(flips.of('other')).toEqual([]);
 });

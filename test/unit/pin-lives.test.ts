@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type EndpointDrained, PinLives } from '../../src/endpoints/pin-lives.ts';
+import { type EndpointCleared, PinLives } from '../../src/endpoints/pin-lives.ts';
 import type { UpstreamConnection } from '../../src/model/upstream-connection.ts';
 import type { PinVerdict } from '../../src/model/verdict.ts';
 import { connection } from '../support/connections.ts';
@@ -13,7 +13,7 @@ const unknown = pin({ pin: 'unknown', reason: 'source_stale' });
 
 function setUp(maxCleared = 10) {
   const events: string[] = [];
-  const drains: EndpointDrained[] = [];
+  const drains: EndpointCleared[] = [];
   const lives = new PinLives(
     { maxCleared, waitMs: 60_000 },
     {
@@ -28,7 +28,7 @@ function setUp(maxCleared = 10) {
             .filter(Boolean)
             .join(' '),
         ),
-      drained: (endpoint) => drains.push(endpoint),
+      endpointCleared: (endpoint) => drains.push(endpoint),
     },
   );
   const see = (nowMs: number, ...rows: [PinVerdict, Partial<UpstreamConnection>?][]) =>

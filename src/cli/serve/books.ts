@@ -57,9 +57,9 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
           logger.info(`pin.${event}`, told(life));
           emit.pinEvent(event, life);
         },
-        drained(endpoint) {
-          flips.drained(endpoint);
-          logger.info('endpoint.drained', { ...endpoint });
+        endpointCleared(endpoint) {
+          flips.endpointCleared(endpoint);
+          logger.info('endpoint.cleared', { ...endpoint });
         },
       },
     ),
