@@ -166,15 +166,11 @@ const discovery = section(
       meaning: 'Where the view and the pins are kept, so that a restart in mid cut-over does not lose them.',
       kind: 'path',
     }),
-    file: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({
-        meaning:
-          'A watched YAML file, clusters: {NAME: [IP or IP:port]}; it wins over DNS. A relative path is taken from the working directory.',
-        kind: 'path',
-      }),
+    file: z.string().min(1).optional().meta({
+      meaning:
+        'A watched YAML file, clusters: {NAME: [IP or IP:port]}; it wins over DNS. A relative path is taken from the working directory.',
+      kind: 'path',
+    }),
     fileStaleAfterMs: whole(
       minute,
       [second, day],

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../lib/clock.ts';
 import type { SidelightError } from '../lib/errors.ts';
 import type { ClusterView } from '../model/view.ts';
@@ -26,13 +27,17 @@ export interface FileClustersOptions {
   onError(error: SidelightError): void;
 }
 
-/** The clusters that a file names. One that it no longer names is no longer covered by it. */
+/** Clusters that the file named once and may name again: a slip in an edit must not cost what is known of them. */
+const maxDropped = 1000;
+
+/** The clusters that a file names. One that it no longer names is no longer covered by it, and remembered for a while. */
 export class FileClusters {
   readonly #options: FileClustersOptions;
   readonly #source: FileSource;
   readonly #known = new Map<string, Knowledge>();
   /** Until the file is first good, or first bad. */
   #restored: ReadonlyMap<string, Knowledge>;
+  readonly #dropped = new LRUCache<string, Knowledge>({ max: maxDropped });
   readonly #views = new Map<string, ClusterView>();
 
   constructor(options: FileClustersOptions) {
@@ -68,8 +73,9 @@ export class FileClusters {
   }
 
   #good(clusters: ReadonlyMap<string, readonly string[]>, atMs: number): void {
-    for (const cluster of this.#known.keys()) {
+    for (const [cluster, knowledge] of this.#known) {
       if (clusters.has(cluster)) continue;
+      this.#dropped.set(cluster, knowledge);
       this.#known.delete(cluster);
       this.#views.delete(cluster);
     }
@@ -78,9 +84,10 @@ export class FileClusters {
   }
 
   #learn(cluster: string, endpoints: readonly string[], atMs: number): void {
-    const known = this.#known.get(cluster) ?? this.#restored.get(cluster) ?? nothingKnown;
+    const before = this.#known.get(cluster) ?? this.#dropped.get(cluster) ?? this.#restored.get(cluster);
+    this.#dropped.delete(cluster);
     const { knowledge, added, removed } = learn(
-      known,
+      before ?? nothingKnown,
       { endpoints, atMs, grace: fileGrace },
       this.#options.maxLeftPerCluster,
     );

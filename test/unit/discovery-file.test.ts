@@ -75,6 +75,22 @@ test('a change is seen at once by an event, a cluster that is no longer named is
   expect(discovery.snapshot().cluster('b')).toBeUndefined();
 });
 
+test('a cluster that is left out by a slip and named again keeps what is known of it', async () => {
+  writeFileSync(file, 'clusters: {a: [127.0.0.11, 127.0.0.13]}');
+  const discovery = await discover();
+  writeFileSync(file, 'clusters: {a: [127.0.0.12, 127.0.0.13]}');
+  await vi.waitFor(() => expect(changes).toHaveLength(1), until);
+  const before = discovery.snapshot().cluster('a');
+  writeFileSync(file, 'clusters: {b: [127.0.0.1]}');
+  await vi.waitFor(() => expect(discovery.snapshot().cluster('a')).toBeUndefined(), until);
+  writeFileSync(file, 'clusters: {a: [127.0.0.12]}');
+  await vi.waitFor(() => expect(discovery.snapshot().cluster('a')).toBeDefined(), until);
+  const { left, firstAnswerMs } = discovery.snapshot().cluster('a') ?? {};
+  expect(firstAnswerMs).toBe(before?.firstAnswerMs);
+  expect(left?.get('127.0.0.11')).toBe(changes[0]?.atMs);
+  expect(left?.has('127.0.0.13')).toBe(true);
+});
+
 test('the swap of a link, as a ConfigMap does it, is seen', async () => {
   for (const [version, ip] of [
     ['v1', '127.0.0.11'],

@@ -20,6 +20,10 @@ export async function openState({ config, logger, now }: SidelightOptions): Prom
   let rooms: Rooms | undefined;
   const file = stateFile(path, { now, onError: (error) => logger.warn('state.failed', { error }) }, () => rooms);
   const restored = await file.read();
+  if (restored !== undefined) {
+    const { savedAtMs, discovery, pins } = restored;
+    logger.info('state.restored', { path, savedAtMs, subjects: discovery.length, connections: pins.length });
+  }
   return {
     restored,
     touch: () => file.touch(),
