@@ -157,7 +157,7 @@ export function judgeDrained(facts: DrainFacts): DrainVerdict {
 }
 
 /** Who is said to be gone, and is: a proxy that has a log stream open is not, and its connections count. */
-export function goneReporters({
+function goneReporters({
   ignored,
   reporters,
 }: DrainFacts): (reporter: Pick<Reporter, 'nodeId' | 'pod'>) => boolean {
