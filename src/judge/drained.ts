@@ -157,10 +157,7 @@ export function judgeDrained(facts: DrainFacts): DrainVerdict {
 }
 
 /** Who is said to be gone, and is: a proxy that has a log stream open is not, and its connections count. */
-function goneReporters({
-  ignored,
-  reporters,
-}: DrainFacts): (reporter: Pick<Reporter, 'nodeId' | 'pod'>) => boolean {
+function goneReporters({ ignored, reporters }: DrainFacts): (reporter: Pick<Reporter, 'nodeId' | 'pod'>) => boolean {
   const open = reporters.filter(({ connected, profile }) => connected && profile !== 'tag');
   const connected = new Set(open.map(({ reporter }) => reporterKey(reporter)));
   return (reporter) => isOneOf(ignored, reporter) && !connected.has(reporterKey(reporter));
