@@ -25,7 +25,7 @@ const program = {
 /** `start` gives a process of its own, at the same port each time. */
 async function setUp(cleanup: Cleanup, stateFile?: string) {
   const dns = cleanup.use(await DnsServer.start());
-  const grpcPort = await freePort();
+  let grpcPort = await freePort();
   const { discovery, ...config } = asksFor([cluster], dns, graceMs);
   const start = async () => {
     const listen = { grpc: `127.0.0.1:${grpcPort}`, http: '127.0.0.1:0' };
@@ -48,7 +48,11 @@ async function setUp(cleanup: Cleanup, stateFile?: string) {
       requests: (pin: string) => metric('sidelight_pinned_requests_total', { cluster, pin }),
     };
   };
-  const before = await start();
+  // Another process may take the port between the choice and the start.
+  const before = await start().catch(async () => {
+    grpcPort = await freePort();
+    return start();
+  });
   const move = await setUpMove(cleanup, { dns, sidelight: before }, { name: cluster, kind: 'LOGICAL_DNS' });
   return { before, start, move };
 }
