@@ -80,7 +80,7 @@ describe.concurrent('A3, A5 LOGICAL_DNS', () => {
       expect(await metric('sidelight_pin_bytes_total')).toBeGreaterThan(0);
       expect(await metric('sidelight_pin_oldest_seconds', { pin: 'stale' })).toBeGreaterThan(1);
       // Envoy's own list contradicts the bytes.
-      await until('Envoy to list the new address alone', async () => `${await move.listedByEnvoy()}` === newIp);
+      await until('Envoy to list the new address alone', async () => (await move.listedByEnvoy()).join() === newIp);
       expect(await move.envoy.admin.stat('cluster.a3.membership_change')).toBe(1);
       expect(move.upstreams.requests(newIp)).toBe(0);
 
