@@ -140,6 +140,11 @@ export class Recorder {
     return this.#connections.connections();
   }
 
+  /** Every connection that is or may still be open, as of now: what is done with them may end some. */
+  held(): UpstreamConnection[] {
+    return [...this.#connections.connections(), ...this.#connections.parked()];
+  }
+
   /**
    * The connections in use that may be pins, judged as of now: all that are not plainly listed, and of those that were
    * not at the last call the ones that `also` names. Much cheaper than the board where most are listed.

@@ -12,10 +12,9 @@ import { Cleanup, dieWithUs } from '../../src/lab/cleanup.ts';
 import { commonHttpOptions, dnsCluster } from '../../src/lab/clusters.ts';
 import { DnsServer } from '../../src/lab/dns-server.ts';
 import { assignment, labConfig } from '../../src/lab/envoy-config.ts';
-import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
+import { startEnvoy } from '../../src/lab/envoy-process.ts';
 import { freePort } from '../../src/lab/free-port.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
-import { type TcpClient, tcpClient } from '../../src/lab/tcp-client.ts';
 import { startTcpEcho, type TcpEcho } from '../../src/lab/tcp-echo.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
@@ -24,6 +23,7 @@ import { parsePrometheusText, total } from '../support/prometheus-text.ts';
 import { pinsOf, routeTo, startReporter } from '../support/reporting.ts';
 import { runDrained } from '../support/run-drained.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+import { keepTalking } from '../support/talking.ts';
 import { until } from '../support/until.ts';
 
 /* `sidelight drained` after a name moved, on a real Envoy. Long waits are scaled down. */
@@ -51,26 +51,6 @@ const drained = (of: TestSidelight | readonly TestSidelight[], flags: Parameters
     { target: oldIp, ...flags, flags: { quietFor: '2s', timeout: '30s', ...flags.flags } },
   );
 
-/** Keeps bytes flowing until it is closed. */
-async function keepTalking(envoy: EnvoyProcess): Promise<TcpClient> {
-  const client = await tcpClient(envoy.port('tcp'));
-  const ending = new AbortController();
-  const talk = async () => {
-    while (!ending.signal.aborted && !client.closed()) {
-      await client.exchange('hello');
-      await sleep(50);
-    }
-  };
-  const done = talk().catch(() => undefined);
-  const close = async () => {
-    ending.abort();
-    await done;
-    await client.close();
-  };
-  cleanup.defer(close);
-  return { ...client, close };
-}
-
 async function startEchoes(): Promise<TcpEcho> {
   const old = cleanup.use(await startTcpEcho(oldIp));
   cleanup.use(await startTcpEcho(newIp, old.port));
@@ -97,7 +77,7 @@ it('in a script: waits while a kept-alive TCP client stays on the old address, a
     clusters: [tcpCluster(dns, old.port)],
     tcpLogFlushMs: 200,
   });
-  const client = await keepTalking(envoy);
+  const client = await keepTalking(cleanup, envoy);
   await listed(sidelight, 'tcp-app');
   answer(newIp);
   await pinned(sidelight, 'tcp-app');
@@ -210,7 +190,7 @@ it('two replicas, and a log stream that moves between them each second: counted 
   const replicas = [await startService(input), await startService(input)];
   const old = await startEchoes();
   const envoy = await startReporterOfTwo('drained-two', replicas, dns, old.port);
-  const client = await keepTalking(envoy);
+  const client = await keepTalking(cleanup, envoy);
   for (const replica of replicas) await listed(replica, 'tcp-app');
   answer(newIp);
   for (const replica of replicas) await pinned(replica, 'tcp-app');

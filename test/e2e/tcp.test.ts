@@ -8,11 +8,12 @@ import { DnsServer } from '../../src/lab/dns-server.ts';
 import type { Cluster } from '../../src/lab/envoy-config.ts';
 import type { EnvoyProcess } from '../../src/lab/envoy-process.ts';
 import { freePort } from '../../src/lab/free-port.ts';
-import { type TcpClient, tcpClient } from '../../src/lab/tcp-client.ts';
+import { tcpClient } from '../../src/lab/tcp-client.ts';
 import { startTcpEcho } from '../../src/lab/tcp-echo.ts';
 import { asksFor, bothKindsOfDns, newIp, oldIp } from '../support/moving-name.ts';
 import { endpointOf, eventsOf, pinsOf, type ReporterOptions, startReporter } from '../support/reporting.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+import { keepTalking } from '../support/talking.ts';
 import { until } from '../support/until.ts';
 
 /* TCP passthrough on a real Envoy: nothing can retry here, and a connection stays where it is. */
@@ -29,25 +30,6 @@ async function startTcpEnvoy(
 ): Promise<EnvoyProcess> {
   const options = { sidelightPort: sidelight.grpcPort, clusters: [cluster], tcpLogFlushMs: 200, ...more };
   return startReporter(cleanup, name, options);
-}
-
-/** Keeps bytes flowing until the test ends. */
-async function keepTalking(envoy: EnvoyProcess): Promise<TcpClient> {
-  const client = await tcpClient(envoy.port('tcp'));
-  const ending = new AbortController();
-  const talk = async () => {
-    while (!ending.signal.aborted && !client.closed()) {
-      await client.exchange('hello');
-      await sleep(50);
-    }
-  };
-  const done = talk().catch(() => undefined);
-  cleanup.defer(async () => {
-    ending.abort();
-    await done;
-    await client.close();
-  });
-  return client;
 }
 
 const kinds = ['STRICT_DNS', 'LOGICAL_DNS'] as const;
@@ -75,7 +57,7 @@ it.each(bothKindsOfDns)(
         }),
       ),
     );
-    await Promise.all(envoys.map(keepTalking));
+    await Promise.all(envoys.map((envoy) => keepTalking(cleanup, envoy)));
     const pins = (pin: string, kind: string) =>
       sidelight.metric('sidelight_pins', { pin, layer: 'tcp', cluster: 'tcp-app', reporter_workload: kind });
     const bothAre = async (pin: string) =>

@@ -96,8 +96,7 @@ export function auditPins(
   );
   // Envoy says nothing when an idle connection closes; its counters do, where they are asked.
   if (view.proxies().length > 0)
-    for (const connection of [...recorder.connections(), ...recorder.parked().map((row) => row.connection)])
-      if (isGone(connection, view, nowMs)) recorder.gone(connection);
+    for (const connection of recorder.held()) if (isGone(connection, view, nowMs)) recorder.gone(connection);
 }
 
 /** Whether its proxy proves, by an answer that is younger than all that was heard of it, that it is not there. */
