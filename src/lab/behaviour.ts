@@ -116,11 +116,16 @@ function respondGrpc(behaviour: Extract<Behaviour, { kind: 'grpc' }>, response: 
 function trickle(behaviour: Extract<Behaviour, { kind: 'trickle' }>, response: ServerResponse): void {
   response.writeHead(200);
   const beat = setInterval(() => response.write('.'), behaviour.everyMs);
-  const end = setTimeout(() => response.end(), behaviour.forMs);
-  response.once('close', () => {
+  const stop = () => {
     clearInterval(beat);
     clearTimeout(end);
-  });
+  };
+  const end = setTimeout(() => {
+    // Node resets an HTTP/2 stream that is written to after its end.
+    stop();
+    response.end();
+  }, behaviour.forMs);
+  response.once('close', stop);
 }
 
 function breakOff(response: ServerResponse, http2Code = internalError): void {

@@ -1,5 +1,8 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import net from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { act } from '../../src/lab/behaviour.ts';
 import { startBlackhole } from '../../src/lab/blackhole.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
@@ -31,6 +34,22 @@ it('breaks off before the headers, and in the body', async () => {
   const response = await get(upstreams, '127.0.0.11', '/die-in-body');
   expect(response.status).toBe(200);
   await expect(response.text()).rejects.toMatchObject({ message: 'terminated' });
+});
+
+it('ends a body in pieces with its end: nothing is written after it', () => {
+  vi.useFakeTimers();
+  cleanup.use({ close: () => vi.useRealTimers() });
+  const calls: string[] = [];
+  const response = Object.assign(new EventEmitter(), {
+    writeHead: () => calls.push('head'),
+    write: () => calls.push('write'),
+    end: () => calls.push('end'),
+  });
+  act({ kind: 'trickle', everyMs: 20, forMs: 50 }, response as unknown as ServerResponse);
+  // The response closes late, as it does on a loaded machine.
+  vi.advanceTimersByTime(100);
+  response.emit('close');
+  expect(calls).toEqual(['head', 'write', 'write', 'end']);
 });
 
 it('refuses connections while an address is down', async () => {
