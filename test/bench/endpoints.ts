@@ -1,6 +1,9 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { table } from '../../src/cli/demo/table.ts';
 import { auditPins, type Books, openBooks } from '../../src/cli/serve/books.ts';
-import { buildRecorder, type Ground } from '../../src/cli/serve/rooms.ts';
+import { buildIngress, buildRecorder, type Ground } from '../../src/cli/serve/rooms.ts';
 import { checkConfig } from '../../src/config/check-config.ts';
 import { createClusterRules } from '../../src/config/cluster-rules.ts';
 import { decodeLogMessage } from '../../src/decode/log-message.ts';
@@ -8,101 +11,54 @@ import type { Discovery } from '../../src/discovery/discovery.ts';
 import { createEmit } from '../../src/emit/create-emit.ts';
 import { Coverage } from '../../src/flow/coverage.ts';
 import type { Recorder } from '../../src/flow/recorder.ts';
-import type { ClusterView, DiscoveryView } from '../../src/model/view.ts';
+import { dieWithUs } from '../../src/lab/cleanup.ts';
 import { reporter } from '../support/entries.ts';
-import { limits, reference } from '../support/wire.ts';
+import { limits } from '../support/wire.ts';
+import { ChurningView } from './churning-view.ts';
+import type { Order } from './proxy.ts';
+import { logMessage, type MeshSize, type Requests } from './synthetic-traffic.ts';
 
 /*
- * What an exchange costs, from the bytes of the log message to the metrics, with many endpoints that come and go, beside
- * a few that do not: blocks of both in turn, in one process, and the median of the blocks' ratios. The gRPC transport is
- * left out: it costs the same, and would make the ratio look better. So would the garbage of those who make the
- * messages: it is collected before the clock runs.
+ * What a request costs with many endpoints that come and go, beside a few that do not: blocks of both in turn, in one
+ * process, and the median of the blocks' ratios. Once as profile `full` has it, from the bytes that another process sends
+ * by gRPC to the tags and the metrics; and once the recorder alone, from the bytes of the log message on, which shows a
+ * change there much sooner.
  */
 const warmUpBlocks = 4;
-const blocks = 24;
-const perBlock = 10_000;
-/** Exchanges per simulated second. */
+const blocks = 16;
+const perBlock = 3000;
+/** Requests per simulated second. */
 const rate = 1000;
-/** Envoy sends a buffer when it is full, or once a second. */
+/** Envoy sends a buffer of entries when it is full, or once a second. */
 const perMessage = 100;
-const sizes = [
-  { name: '10 endpoints, 1 cluster', clusters: 1, perCluster: 10, churn: 0 },
-  { name: '10,000 endpoints, 1,000 clusters, 1 % churn a second', clusters: 1000, perCluster: 10, churn: 0.01 },
-] as const;
+const everyMs = 1000 / rate;
 
-/** A list whose endpoints come and go, as discovery would show it. */
-class ChurningView {
-  readonly view: DiscoveryView;
-  readonly #views = new Map<string, ClusterView>();
-  readonly #addresses: { cluster: string; ip: string }[] = [];
-  readonly #away: { cluster: string; ip: string }[][] = [];
-  #next = 0;
+const few: MeshSize = { clusters: 1, perCluster: 10 };
+const many: MeshSize = { clusters: 1000, perCluster: 10 };
 
-  constructor({ clusters, perCluster }: (typeof sizes)[number], nowMs: number) {
-    for (let c = 0; c < clusters; c += 1) {
-      const cluster = `cluster-${c}`;
-      const ips = Array.from({ length: perCluster }, (_, i) => addressOf(c * perCluster + i));
-      for (const ip of ips) this.#addresses.push({ cluster, ip });
-      this.#views.set(cluster, viewOf(cluster, new Map(ips.map((ip) => [ip, nowMs])), new Map(), nowMs));
-    }
-    const views = this.#views;
-    this.view = {
-      cluster: (name) => views.get(name),
-      clusters: () => [...views.values()],
-      proxy: () => undefined,
-      proxies: () => [],
-    };
-  }
-
-  /** The n-th endpoint. */
-  endpoint(n: number): { cluster: string; ip: string } {
-    return this.#addresses[n % this.#addresses.length] as { cluster: string; ip: string };
-  }
-
-  /** This share of the endpoints leaves; those that left three calls ago come back, as pods of a rollout do. */
-  churn(share: number, nowMs: number): void {
-    const leaving = Array.from({ length: Math.round(this.#addresses.length * share) }, () => {
-      this.#next += 7;
-      return this.endpoint(this.#next);
-    });
-    this.#away.push(leaving);
-    const returning = this.#away.length > 3 ? (this.#away.shift() ?? []) : [];
-    for (const endpoint of leaving) this.#move(endpoint, nowMs);
-    for (const endpoint of returning) this.#move(endpoint, nowMs);
-  }
-
-  #move({ cluster, ip }: { cluster: string; ip: string }, nowMs: number): void {
-    const before = this.#views.get(cluster) as ClusterView;
-    const [listed, left] = [new Map(before.listed), new Map(before.left)];
-    if (listed.delete(ip)) left.set(ip, nowMs);
-    else if (left.delete(ip)) listed.set(ip, nowMs);
-    this.#views.set(cluster, viewOf(cluster, listed, left, nowMs));
-  }
-
-  answered(nowMs: number): void {
-    for (const [cluster, view] of this.#views) this.#views.set(cluster, { ...view, lastAnswerMs: nowMs });
-  }
-}
-
-/** The recorder with all that it writes into, under a clock of its own. */
+/** All that a request meets, under a clock of its own. */
 class System {
-  readonly #options: (typeof sizes)[number];
+  readonly #mesh: MeshSize;
+  readonly #churn: number;
   readonly #view: ChurningView;
   readonly #books: Books;
   readonly #recorder: Recorder;
-  readonly #stream = { id: 1, profile: 'observe' as const, reporter };
+  readonly #ground: Ground;
+  readonly #rooms: Omit<Parameters<typeof buildIngress>[1], 'touch'>;
   #nowMs = 1_700_000_000_000;
   #sent = 0;
 
-  constructor(options: (typeof sizes)[number]) {
-    this.#options = options;
-    const checked = checkConfig('log: {level: error}');
-    if (!checked.ok) throw new Error('the default config is wrong');
+  /** `churn`: the share of the endpoints that leaves each second. */
+  constructor(mesh: MeshSize, churn: number) {
+    this.#mesh = mesh;
+    this.#churn = churn;
+    const checked = checkConfig('join: {streamMaxAgeMs: 86400000}');
+    if (!checked.ok) throw new Error('the config is wrong');
     const { config } = checked;
     const now = () => this.#nowMs;
-    this.#view = new ChurningView(options, this.#nowMs - 1000);
     const log = () => undefined;
-    const ground: Ground = {
+    this.#view = new ChurningView(mesh, this.#nowMs - 1000);
+    this.#ground = {
       config,
       rules: createClusterRules(config),
       logger: { error: log, warn: log, info: log, debug: log, close: () => Promise.resolve() },
@@ -121,123 +77,129 @@ class System {
       isPinExpected: () => false,
       onExportFailure: log,
     });
+    this.#books = openBooks(this.#ground, emit);
     const discovery = { watch: log, snapshot: () => this.#view.view } as unknown as Discovery;
-    this.#books = openBooks(ground, emit);
-    this.#recorder = buildRecorder(ground, {
-      discovery,
-      emit,
-      books: this.#books,
-      coverage: new Coverage(10),
-    });
-    this.#recorder.opened(this.#stream);
+    const rooms = { discovery, emit, books: this.#books, coverage: new Coverage(10) };
+    this.#recorder = buildRecorder(this.#ground, rooms);
+    this.#rooms = { ...rooms, recorder: this.#recorder };
   }
 
-  /** CPU, µs per exchange. */
-  run(exchanges: number): number {
-    const messages: Buffer[] = [];
-    for (let made = 0; made < exchanges; made += perMessage) {
-      const log_entry = Array.from({ length: perMessage }, (_, index) => this.#exchange(made + index)).flat();
-      messages.push(reference.logMessage.serialize({ http_logs: { log_entry } }));
-    }
+  /** The recorder alone: CPU, µs per request. */
+  record(): Promise<number> {
+    const stream = { id: 1, profile: 'observe' as const, reporter };
+    if (this.#sent === 0) this.#recorder.opened(stream);
+    // The garbage of those who make the messages would be ours otherwise.
+    const messages = Array.from({ length: perBlock / perMessage }, (_, i) => {
+      return logMessage(this.#mesh, { ...this.#next(), startMs: this.#nowMs + i * perMessage * everyMs });
+    });
     global.gc?.({ type: 'minor' });
-    const before = process.cpuUsage();
-    for (const [index, bytes] of messages.entries()) {
-      this.#nowMs += (perMessage / rate) * 1000;
-      const decoded = decodeLogMessage(bytes, limits);
-      if (!decoded.ok) throw new Error(decoded.error.text);
-      this.#recorder.entries(this.#stream, decoded.message.entries, this.#nowMs);
-      if (index % 3 === 0) this.#recorder.advance();
-      if (index % (rate / perMessage) === 0) this.#second();
+    let us = 0;
+    for (const [i, bytes] of messages.entries()) {
+      us += usOf(() => {
+        const decoded = decodeLogMessage(bytes, limits);
+        if (!decoded.ok) throw new Error(decoded.error.text);
+        this.#recorder.entries(stream, decoded.message.entries, this.#nowMs + perMessage * everyMs);
+      });
+      us += this.#timePasses(i);
     }
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / exchanges;
+    return Promise.resolve(us / perBlock);
   }
 
-  /** Discovery's own work is its own bench: here it only changes what is read. */
-  #second(): void {
-    this.#view.answered(this.#nowMs);
-    if (this.#options.churn > 0) this.#view.churn(this.#options.churn, this.#nowMs);
-    auditPins(this.#books, this.#recorder, { view: this.#view.view, nowMs: this.#nowMs });
+  /** The whole: CPU, µs per request. `send` has requests sent to a port, and resolves when they are tagged and logged. */
+  async serve(send: (order: Order) => Promise<void>): Promise<() => Promise<number>> {
+    let heard = Promise.withResolvers<void>();
+    const ingress = buildIngress(this.#ground, { ...this.#rooms, touch: () => heard.resolve() });
+    const port = await ingress.bind('127.0.0.1:0');
+    return async () => {
+      let us = 0;
+      for (let i = 0; i < perBlock / perMessage; i += 1) {
+        heard = Promise.withResolvers();
+        const before = process.cpuUsage();
+        await Promise.all([heard.promise, send({ port, mesh: this.#mesh, ...this.#next() })]);
+        us += usSince(before) + this.#timePasses(i);
+      }
+      return us / perBlock;
+    };
   }
 
-  /** Both entries of one request, as Envoy writes them. `ahead`: how many are made before it is sent. */
-  #exchange(ahead: number): object[] {
-    const { cluster, ip } = this.#view.endpoint(this.#sent * 31);
-    const connection = this.#sent % 10_000;
-    this.#sent += 1;
-    const startMs = this.#nowMs + (ahead * 1000) / rate;
-    const socket = (address: string, port_value: number) => ({ socket_address: { address, port_value } });
-    const common = (type: string) => ({
-      access_log_type: type,
-      start_time: { seconds: Math.floor(startMs / 1000), nanos: (startMs % 1000) * 1e6 },
-      duration: { nanos: 5_000_000 },
-      upstream_cluster: cluster,
-      upstream_remote_address: socket(ip, 8080),
-      downstream_remote_address: socket('10.200.0.1', 40_000),
-      custom_tags: {
-        key: `k${this.#sent}`,
-        cluster,
-        connection_id: `${connection}`,
-        connection_age_us: '60000000',
-        duration_ms: '5',
-        attempt_count: '1',
-      },
+  #next(): Requests {
+    const from = this.#sent;
+    this.#sent += perMessage;
+    return { from, count: perMessage, startMs: this.#nowMs, everyMs };
+  }
+
+  /** CPU of what is done without an entry, µs. What discovery itself does is not counted: here it only changes what is read. */
+  #timePasses(message: number): number {
+    this.#nowMs += perMessage * everyMs;
+    const isNewSecond = message % (rate / perMessage) === 0;
+    if (isNewSecond) {
+      this.#view.answered(this.#nowMs);
+      if (this.#churn > 0) this.#view.churn(this.#churn, this.#nowMs);
+    }
+    return usOf(() => {
+      if (message % 3 === 0) this.#recorder.advance();
+      if (isNewSecond) auditPins(this.#books, this.#recorder, { view: this.#view.view, nowMs: this.#nowMs });
     });
-    const request = { request_method: 'GET', path: '/cart', authority: 'shop.test', scheme: 'http' };
-    const response = { response_code: { value: 200 }, response_body_bytes: 300, response_code_details: 'via_upstream' };
-    return [
-      { common_properties: common('UpstreamEnd'), request, response },
-      { common_properties: { ...common('DownstreamEnd'), upstream_request_attempt_count: 1 }, request, response },
-    ];
   }
 }
 
-function viewOf(
-  cluster: string,
-  listed: ReadonlyMap<string, number>,
-  left: ReadonlyMap<string, number>,
-  nowMs: number,
-): ClusterView {
-  return {
-    cluster,
-    source: 'dns',
-    subject: `${cluster}.test`,
-    firstAnswerMs: nowMs - 3_600_000,
-    lastAnswerMs: nowMs,
-    staleAfterMs: 60_000,
-    graceMs: 10_000,
-    sameAsProxy: true,
-    listed,
-    left,
-    changes: { added: 0, removed: 0 },
-    lastError: undefined,
-  };
+function usOf(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  return usSince(before);
 }
 
-function addressOf(n: number): string {
-  return `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+function usSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
 }
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-const systems = sizes.map((options) => new System(options));
-const costs: number[][] = sizes.map(() => []);
+const proxy = fork(fileURLToPath(new URL('proxy.ts', import.meta.url)));
+dieWithUs(proxy);
+const send = async (order: Order) => {
+  proxy.send(order);
+  await once(proxy, 'message');
+};
+const meshes = [
+  { name: '10 endpoints, 1 cluster', mesh: few, churn: 0 },
+  { name: '10,000 endpoints, 1,000 clusters, 1 % churn a second', mesh: many, churn: 0.01 },
+];
+/** Few endpoints first. */
+const measured = {
+  whole: await Promise.all(meshes.map(({ mesh, churn }) => new System(mesh, churn).serve(send))),
+  recorder: meshes.map(({ mesh, churn }) => {
+    const system = new System(mesh, churn);
+    return () => system.record();
+  }),
+};
+const costs = { whole: meshes.map((): number[] => []), recorder: meshes.map((): number[] => []) };
 const memoryMiB: number[] = [];
 for (let block = -warmUpBlocks; block < blocks; block += 1) {
   // Each goes first half of the time: the second finds what the first left of the caches and the heap.
-  const order = [...systems.entries()];
-  for (const [index, system] of block % 2 === 0 ? order : order.toReversed()) {
-    const cost = system.run(perBlock);
-    if (block >= 0) costs[index]?.push(cost);
+  for (const part of ['whole', 'recorder'] as const) {
+    for (const index of block % 2 === 0 ? [0, 1] : [1, 0]) {
+      const cost = await measured[part][index]?.();
+      if (block >= 0 && cost !== undefined) costs[part][index]?.push(cost);
+    }
   }
   global.gc?.();
   if (block >= 0) memoryMiB.push(process.memoryUsage().heapUsed / 2 ** 20);
 }
-const ratios = (costs[1] ?? []).map((cost, block) => cost / (costs[0]?.[block] ?? Number.NaN));
-const rows = sizes.map(({ name }, index) => [name, median(costs[index] ?? []).toFixed(1)]);
-for (const line of table(['what is watched', 'µs/exchange'], rows)) console.log(line);
-console.log(`ratio ${median(ratios).toFixed(2)} (budget 1.1)`);
+proxy.disconnect();
+
+const ratioOf = ([few = [], many = []]: readonly (readonly number[])[]): string =>
+  median(many.map((cost, block) => cost / (few[block] ?? Number.NaN))).toFixed(2);
+const rows = meshes.map(({ name }, index) => [
+  name,
+  ...[costs.whole, costs.recorder].map((of) => median(of[index] ?? []).toFixed(1)),
+]);
+rows.push(['ratio', ratioOf(costs.whole), ratioOf(costs.recorder)]);
+for (const line of table(['CPU, µs per request', 'profile full (budget 1.1)', 'the recorder alone'], rows))
+  console.log(line);
 const looks = [1, blocks / 2, blocks];
 console.log(`heap after block ${looks.join(', ')}: ${looks.map((at) => memoryMiB[at - 1]?.toFixed(0)).join(', ')} MiB`);
+process.exit();
