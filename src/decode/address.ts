@@ -1,12 +1,19 @@
 import { canonicalIp, ipWithPort } from '../lib/ip.ts';
+import { memo } from '../lib/memo.ts';
 import type { Endpoint } from '../model/endpoint.ts';
-import { cutText } from './text.ts';
+import { cutText, maxRemembered } from './text.ts';
 import type { WireAddress } from './wire-types.ts';
 
-/** An address of a log entry. `undefined`: there is none. */
-export function endpointOfAddress(address: WireAddress | undefined): Endpoint | undefined {
+/** The client's address of a log entry. `undefined`: there is none. */
+export function clientOfAddress(address: WireAddress | undefined): Endpoint | undefined {
   const text = address === undefined ? undefined : addressText(address);
   return text === undefined ? undefined : endpointOfText(text);
+}
+
+/** The upstream's address of a log entry, one object for each. `undefined`: there is none. */
+export function upstreamOfAddress(address: WireAddress | undefined): Endpoint | undefined {
+  const text = address === undefined ? undefined : addressText(address);
+  return text === undefined ? undefined : upstreamOfText(text);
 }
 
 function addressText({ socketAddress, pipe, envoyInternalAddress }: WireAddress): string | undefined {
@@ -33,6 +40,13 @@ export function endpointOfText(wholeText: string): Endpoint | undefined {
   if (text.startsWith('/') || text.startsWith('@')) return { text, kind: 'pipe', ip: undefined, port: undefined };
   const socket = ipOfText(text);
   return { text, kind: socket.ip === undefined ? 'other' : 'ip', ...socket };
+}
+
+const rememberedEndpoint = memo(endpointOfText, maxRemembered);
+
+/** As `endpointOfText`, but one object for each upstream: see `sameCluster`. */
+export function upstreamOfText(wholeText: string): Endpoint | undefined {
+  return rememberedEndpoint(cutText(wholeText, longestAddressBytes));
 }
 
 function ipOfText(text: string): Pick<Endpoint, 'ip' | 'port'> {

@@ -1,9 +1,9 @@
 import type { EntryType, LogEntry } from '../model/log-entry.ts';
-import { endpointOfAddress } from './address.ts';
+import { clientOfAddress, upstreamOfAddress } from './address.ts';
 import { connectionEnd } from './connection-end.ts';
 import { entryTags } from './entry-tags.ts';
 import { flagsOfMessage } from './flags.ts';
-import { idText, labelText } from './text.ts';
+import { idText, labelText, sameCluster } from './text.ts';
 import { countText, plausibleMs, wireDurationMs, wireMs } from './time.ts';
 import type { WireCommon, WireHttpEntry, WireTcpEntry } from './wire-types.ts';
 
@@ -85,10 +85,10 @@ function commonFields(common: WireCommon, maxTextBytes: number) {
     firstUpstreamTxMs: wireDurationMs(common.timeToFirstUpstreamTxByte),
     firstUpstreamRxMs: wireDurationMs(common.timeToFirstUpstreamRxByte),
     // The field is there with a host only (Envoy 1.40, test/e2e/pins.test.ts): the tag tells where there was none.
-    cluster: text(common.upstreamCluster) ?? text(common.customTags?.['cluster']),
+    cluster: sameCluster(text(common.upstreamCluster) ?? text(common.customTags?.['cluster'])),
     route: text(common.routeName),
-    upstream: endpointOfAddress(common.upstreamRemoteAddress),
-    downstreamRemote: endpointOfAddress(downstream),
+    upstream: upstreamOfAddress(common.upstreamRemoteAddress),
+    downstreamRemote: clientOfAddress(downstream),
     flags,
     transportFailure: text(common.upstreamTransportFailureReason),
     attemptCount: attemptCount(type, common.upstreamRequestAttemptCount ?? 0),

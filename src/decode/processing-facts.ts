@@ -1,13 +1,13 @@
 import type { InjectedContext } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import type { RequestFacts, ResponseFacts } from '../model/tag.ts';
-import { endpointOfText } from './address.ts';
+import { upstreamOfText } from './address.ts';
 import { upstreamConnectionId } from './entry-tags.ts';
 import { flagsOfBits } from './flags.ts';
 import type { ProcessingMessage } from './processing-request.ts';
 import { reporterOf, reporterOfFacts } from './reporter.ts';
 import { numberValue, textValue } from './struct.ts';
-import { idText, labelText } from './text.ts';
+import { idText, labelText, sameCluster } from './text.ts';
 import { microsTextMs, timestampTextMs } from './time.ts';
 
 /** `xds.listener_direction`: `envoy.config.core.v3.TrafficDirection.INBOUND`. */
@@ -27,7 +27,7 @@ export function responseFacts(
 ): ResponseFacts {
   const { attributes } = message;
   const text = (name: string): string | undefined => labelText(textValue(attributes, name), maxTextBytes);
-  const cluster = text('xds.cluster_name');
+  const cluster = sameCluster(text('xds.cluster_name'));
   const codeDetails = text('response.code_details');
   return {
     profile,
@@ -62,7 +62,7 @@ function reached(
   { attributes }: ProcessingMessage,
   codeDetails: string | undefined,
 ): Pick<ResponseFacts, 'upstream' | 'attemptCount'> {
-  const upstream = endpointOfText(textValue(attributes, 'upstream.address') ?? '');
+  const upstream = upstreamOfText(textValue(attributes, 'upstream.address') ?? '');
   const count = numberValue(attributes, 'upstream.request_attempt_count');
   if (!count || codeDetails === undefined || !nobodyReached.test(codeDetails)) return { upstream, attemptCount: count };
   return { upstream: count === 1 ? undefined : upstream, attemptCount: count - 1 };

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { memo } from '../lib/memo.ts';
 
 /** Cuts a text to at most `maxBytes` of UTF-8, never inside a character. */
 export function cutText(text: string, maxBytes: number): string {
@@ -26,4 +27,18 @@ const longestId = 512;
 /** A text that is compared or joined by: never cut, since cutting makes two alike. Empty or too long: `undefined`. */
 export function idText(text: string | undefined): string | undefined {
   return text === undefined || text === '' || text.length > longestId ? undefined : text;
+}
+
+/** Clusters, and endpoints, of which the texts are remembered. */
+export const maxRemembered = 16_384;
+
+const rememberedCluster = memo((cluster) => cluster, maxRemembered);
+
+/**
+ * The same text, one string for each. Every table is asked by a cluster and an endpoint for each entry: a string that
+ * it knows already is found by its address, another one by a hash and a comparison of all its characters, which with
+ * thousands of them are in no cache of the CPU (test/bench/endpoints.ts).
+ */
+export function sameCluster(cluster: string | undefined): string | undefined {
+  return cluster === undefined ? undefined : rememberedCluster(cluster);
 }

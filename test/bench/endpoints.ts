@@ -24,7 +24,7 @@ import { logMessage, type MeshSize, type Requests } from './synthetic-traffic.ts
  * by gRPC to the tags and the metrics; and once the recorder alone, from the bytes of the log message on, which shows a
  * change there much sooner.
  */
-const warmUpBlocks = 4;
+const warmUpBlocks = 8;
 const blocks = 16;
 const perBlock = 3000;
 /** Requests per simulated second. */
@@ -191,8 +191,8 @@ for (let block = -warmUpBlocks; block < blocks; block += 1) {
 }
 proxy.disconnect();
 
-const ratioOf = ([few = [], many = []]: readonly (readonly number[])[]): string =>
-  median(many.map((cost, block) => cost / (few[block] ?? Number.NaN))).toFixed(2);
+const ratioOf = ([base = [], costly = []]: readonly (readonly number[])[]): string =>
+  median(costly.map((cost, block) => cost / (base[block] ?? Number.NaN))).toFixed(2);
 const rows = meshes.map(({ name }, index) => [
   name,
   ...[costs.whole, costs.recorder].map((of) => median(of[index] ?? []).toFixed(1)),

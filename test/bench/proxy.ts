@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { type Client, type ClientWritableStream, credentials, Metadata, makeGenericClientConstructor } from '@grpc/grpc-js';
+import {
+  type Client,
+  type ClientWritableStream,
+  credentials,
+  Metadata,
+  makeGenericClientConstructor,
+} from '@grpc/grpc-js';
 import { reference } from '../support/wire.ts';
 import { logMessage, type MeshSize, type Requests, responseHeaders } from './synthetic-traffic.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointOfAddress, endpointOfText } from '../../src/decode/address.ts';
+import { clientOfAddress, endpointOfText, upstreamOfAddress, upstreamOfText } from '../../src/decode/address.ts';
 
 test.each([
   ['10.0.0.7:8080', { kind: 'ip', ip: '10.0.0.7', port: 8080 }],
@@ -30,10 +30,11 @@ test.each([
     'envoy://connect_originate/10.0.0.7:8080',
   ],
 ])('spells the address message %j as Envoy does', (address, text) => {
-  expect(endpointOfAddress(address)).toEqual(endpointOfText(text));
-  expect(endpointOfAddress(address)?.text).toBe(text);
+  expect(clientOfAddress(address)).toEqual(endpointOfText(text));
+  expect(clientOfAddress(address)?.text).toBe(text);
+  expect(upstreamOfAddress(address)).toBe(upstreamOfText(text));
 });
 
 test.each([[undefined], [{}], [{ pipe: {} }]])('%j is no endpoint', (address) => {
-  expect(endpointOfAddress(address)).toBeUndefined();
+  expect(clientOfAddress(address)).toBeUndefined();
 });
