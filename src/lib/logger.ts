@@ -13,7 +13,8 @@ export type LogFields = Record<string, unknown>;
 export interface Logger {
   error(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
-  info(event: string, fields?: LogFields): void;
+  /** What comes in hundreds a second gives its fields by a function: it is called for a line that is written only. */
+  info(event: string, fields?: LogFields | (() => LogFields)): void;
   debug(event: string, fields?: LogFields): void;
   /** Tells what was held back and writes out what is buffered. Never rejects, and takes half a second at most. */
   close(): Promise<void>;
@@ -51,11 +52,11 @@ export function createLogger(options: LoggerOptions): Logger {
     for (const [event, suppressed] of limit.takeSuppressed()) sink.warn({ event, suppressed });
   }
 
-  function write(level: LogLevel, event: string, fields: LogFields): void {
+  function write(level: LogLevel, event: string, fields: LogFields | (() => LogFields)): void {
     if (!sink.isLevelEnabled(level)) return;
     const { passes, suppressedBefore } = limit.admit(event, options.now());
     if (suppressedBefore > 0) sink.warn({ event, suppressed: suppressedBefore });
-    if (passes) sink[level]({ event, ...printable(fields) });
+    if (passes) sink[level]({ event, ...printable(typeof fields === 'function' ? fields() : fields) });
     else timer ??= setTimeout(tellSuppressed, 1000).unref();
   }
 

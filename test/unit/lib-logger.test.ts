@@ -35,6 +35,16 @@ test('over the rate an event is held back, others are not, and the number is tol
   expect(lines.at(-1)).toMatchObject({ event: 'a', suppressed: 3 });
 });
 
+test('fields that are given by a function are made for the lines that are written', () => {
+  let made = 0;
+  for (let i = 0; i < 5; i += 1) logger.info('a', () => ({ made: (made += 1) }));
+  expect(made).toBe(2);
+  expect(lines).toMatchObject([
+    { event: 'a', made: 1 },
+    { event: 'a', made: 2 },
+  ]);
+});
+
 test('in the next second the event passes again, after what was held back', () => {
   for (let i = 0; i < 3; i += 1) logger.warn('a');
   nowMs += 1000;

@@ -54,7 +54,7 @@ export function openBooks({ config, rules, logger }: Ground, emit: Emit): Books 
       { maxCleared, waitMs: config.pins.quietMs },
       {
         changed(event: PinEvent, life) {
-          logger.info(`pin.${event}`, told(life));
+          logger.info(`pin.${event}`, () => told(life));
           emit.pinEvent(event, life);
         },
         endpointCleared(endpoint) {
