@@ -31,15 +31,23 @@ export function reporterOfFacts(facts: NodeFacts, maxTextBytes: number): Reporte
   const kind = Object.hasOwn(kindOfIstioType, type) && podAndNamespace !== '' ? kindOfIstioType[type] : undefined;
   // A pod's name may have dots, a namespace never.
   const dot = kind === undefined ? -1 : podAndNamespace.lastIndexOf('.');
+  const namespace = dot < 0 ? '' : podAndNamespace.slice(dot + 1);
   const cut = (text: string): string => cutText(text, maxTextBytes);
   return {
     kind: kind ?? 'envoy',
-    workload: cut(facts.workload || facts.cluster || id || 'envoy'),
-    namespace: cut(facts.namespace || (dot < 0 ? '' : podAndNamespace.slice(dot + 1))),
+    workload: cut(facts.workload || workloadOf(facts.cluster, namespace) || id || 'envoy'),
+    namespace: cut(facts.namespace || namespace),
     pod: cut(facts.pod || (dot < 0 ? '' : podAndNamespace.slice(0, dot))),
     nodeId: cut(id),
     envoyVersion: cut(facts.envoyVersion ?? ''),
   };
+}
+
+/** Istio names a node's cluster `WORKLOAD.NAMESPACE`; a tagged request tells of its workload by nothing else. */
+function workloadOf(cluster: string | undefined, namespace: string): string | undefined {
+  const suffix = `.${namespace}`;
+  const isIstios = namespace !== '' && cluster !== undefined && cluster !== suffix && cluster.endsWith(suffix);
+  return isIstios ? cluster.slice(0, -suffix.length) : cluster;
 }
 
 /** The proxy behind a log stream's node. */

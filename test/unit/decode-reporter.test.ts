@@ -42,7 +42,21 @@ test('a dot in a pod name does not move the namespace; metadata wins over the id
 });
 
 test.each([
+  ['sidecar~10.0.0.5~shop-7d9f.store~d', 'shop.store', 'shop'],
+  ['waypoint~10.0.0.5~wp-1.store~d', 'wp.v2.store', 'wp.v2'],
+  ['sidecar~10.0.0.5~shop-7d9f.store~d', 'istio-proxy', 'istio-proxy'],
+  ['sidecar~10.0.0.5~shop-7d9f.store~d', '.store', '.store'],
+  ['sidecar~10.0.0.5~shop-7d9f.store~d', '', 'sidecar~10.0.0.5~shop-7d9f.store~d'],
+])(
+  "Istio's node %s of %s, without metadata as in a tagged request, is of the same workload as with it",
+  (id, cluster, workload) => {
+    expect(reporterOfNode({ id, cluster }, 256)).toMatchObject({ workload, namespace: 'store' });
+  },
+);
+
+test.each([
   [{ id: 'n1', cluster: 'front' }, 'front'],
+  [{ id: 'front.store', cluster: 'front.store' }, 'front.store'],
   [{ id: 'n1' }, 'n1'],
   [{}, 'envoy'],
   [undefined, 'envoy'],
