@@ -8,6 +8,8 @@ const commands = {
   PROMTOOL: 'promtool',
   PEER_BIN: 'peer',
   EFCHECK: 'efcheck',
+  ETCD_BIN: 'etcd',
+  KUBE_APISERVER_BIN: 'kube-apiserver',
 } as const;
 export type Part = keyof typeof commands;
 
