@@ -6,6 +6,8 @@ import type { Config } from './schema.ts';
 export interface ClusterRule {
   /** The name to ask DNS for; `undefined`: the config names none. */
   host: string | undefined;
+  /** `NAMESPACE/NAME` of a Kubernetes Service; `undefined`: the config names none. */
+  service: string | undefined;
   /** `undefined`: derived from TTL and refresh. */
   graceMs: number | undefined;
   /** How long an address counts as listed after the last DNS answer that had it. */
@@ -38,6 +40,7 @@ export function createClusterRules(config: Config): (cluster: string) => Cluster
 function ruleOf(entry: ClusterEntry | undefined, { success, traces }: Config): ClusterRule {
   return {
     host: entry?.host,
+    service: entry?.service,
     graceMs: entry?.graceMs,
     windowMs: entry?.windowMs ?? 0,
     idleTimeoutMs: entry?.idleTimeoutMs,

@@ -13,6 +13,14 @@ export interface FieldFacts {
   secret?: boolean;
 }
 
+/** In ms. */
+export const second = 1000;
+export const minute = 60 * second;
+export const day = 24 * 60 * minute;
+
+/** Checks between fields run even if a field is wrong, so that every problem is told at once. */
+export const isObject = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null;
+
 /** A whole number with a default. */
 export function whole(fallback: number, [min, max]: [number, number], unit: string, meaning: string) {
   return z.int().min(min).max(max).default(fallback).meta({ unit, meaning });

@@ -1,16 +1,21 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseHostPort } from '../lib/host-port.ts';
 import { logLevels } from '../lib/logger.ts';
 import { grpcStatusNames } from '../model/grpc-status.ts';
-import { address, dnsName, flag, oneOf, section, url, whole, wholeOrAbsent } from './fields.ts';
-
-const second = 1000;
-const minute = 60 * second;
-const day = 24 * 60 * minute;
-
-/** Checks between fields run even if a field is wrong, so that every problem is told at once. */
-const isObject = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null;
+import { discovery } from './discovery-schema.ts';
+import {
+  address,
+  day,
+  dnsName,
+  isObject,
+  minute,
+  oneOf,
+  second,
+  section,
+  url,
+  whole,
+  wholeOrAbsent,
+} from './fields.ts';
 
 const grpcStatus = z.union([z.enum(grpcStatusNames), z.int().min(0).max(16)]);
 const grpcStatuses = z.array(grpcStatus);
@@ -64,10 +69,18 @@ const success = section(
 const cluster = z.strictObject({
   match: z.string().min(1).max(512).meta({ meaning: 'A cluster name, or a pattern in which * stands for any text.' }),
   host: dnsName('The name to ask DNS for; absent: the host in an Istio cluster name, if there is one.'),
+  service: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+    .optional()
+    .meta({
+      meaning: 'The Kubernetes Service behind it; absent: the one in an Istio cluster name, if there is one.',
+      kind: 'NAMESPACE/NAME',
+    }),
   graceMs: wholeOrAbsent(
     [0, day],
     'ms',
-    'How long after it left an endpoint is only draining; absent: 10 s, or TTL + refresh if longer, or 10 min where DNS answers rotate.',
+    'How long after it left an endpoint is only draining; absent: 10 s, 15 s by EndpointSlices, or TTL + refresh if longer, or 10 min where DNS answers rotate.',
   ),
   windowMs: wholeOrAbsent(
     [0, day],
@@ -93,99 +106,6 @@ const cluster = z.strictObject({
     .optional()
     .meta({ meaning: 'Overrides the status rule.' }),
 });
-
-const nameServer = z
-  .string()
-  .refine((text) => isIP(text) !== 0 || isIP(parseHostPort(text)?.host ?? '') !== 0, 'an IP address, or IP:port');
-
-const dns = section(
-  {
-    enabled: flag(true, 'Whether DNS is asked for the endpoints of clusters that carried traffic.'),
-    servers: z
-      .array(nameServer)
-      .max(8)
-      .default([])
-      .meta({ meaning: 'Name servers; empty: those of the system.', kind: 'list of IP or IP:port' }),
-    sameResolverAsProxy: flag(
-      false,
-      'Say true if the proxies get the same answers from these servers. If false, every pin verdict by DNS is unknown.',
-    ),
-    refreshMs: whole(
-      5 * second,
-      [500, day],
-      'ms',
-      'The longest time between two questions; a shorter TTL shortens it.',
-    ),
-    timeoutMs: whole(2 * second, [50, minute], 'ms', 'How long a name server may take.'),
-    staleAfterMs: whole(
-      minute,
-      [second, day],
-      'ms',
-      'A view whose last good answer is older than this judges nothing.',
-    ),
-    ask: oneOf(
-      ['first', 'all'],
-      'first',
-      'first: the servers in order, until one answers. all: each of them; an endpoint is listed while any of them lists it.',
-    ),
-    maxHosts: whole(1000, [1, 100_000], 'names', 'Names asked for; clusters over it are not covered.'),
-  },
-  'Discovery by DNS.',
-).refine((value) => !(value.staleAfterMs <= value.refreshMs + value.timeoutMs), {
-  error: 'more than refreshMs + timeoutMs, or every view is stale between two answers',
-  path: ['staleAfterMs'],
-  when: isObject,
-});
-
-const envoyAdmin = section(
-  {
-    urls: z
-      .array(z.string().refine((text) => URL.parse(text)?.protocol === 'http:', 'http://HOST:PORT'))
-      .max(1000)
-      .default([])
-      .meta({
-        meaning: "Envoys' admin interfaces; each is asked, by GET alone, for the clusters that this Envoy reported.",
-        kind: 'list of http URLs',
-      }),
-    refreshMs: whole(5 * second, [500, day], 'ms', 'Time between two rounds of questions.'),
-    timeoutMs: whole(2 * second, [50, minute], 'ms', 'How long an answer may take.'),
-    staleAfterMs: whole(minute, [second, day], 'ms', 'How long the last answer is believed.'),
-  },
-  "The proxies' own lists: shown beside the world's, and used for it only where no other source covers a cluster.",
-).refine((value) => !(value.staleAfterMs <= value.refreshMs + value.timeoutMs), {
-  error: 'more than refreshMs + timeoutMs, or every view is stale between two answers',
-  path: ['staleAfterMs'],
-  when: isObject,
-});
-
-const discovery = section(
-  {
-    dns,
-    envoyAdmin,
-    stateFile: z.string().min(1).optional().meta({
-      meaning: 'Where the view and the pins are kept, so that a restart in mid cut-over does not lose them.',
-      kind: 'path',
-    }),
-    file: z.string().min(1).optional().meta({
-      meaning:
-        'A watched YAML file, clusters: {NAME: [IP or IP:port]}; it wins over DNS. A relative path is taken from the working directory.',
-      kind: 'path',
-    }),
-    fileStaleAfterMs: whole(
-      minute,
-      [second, day],
-      'ms',
-      'How long what the file said is believed after it became unreadable or wrong.',
-    ),
-    maxLeftPerCluster: whole(
-      1000,
-      [1, 100_000],
-      'endpoints',
-      'Endpoints remembered after they left; the oldest goes first.',
-    ),
-  },
-  'Where the lists of endpoints come from.',
-);
 
 const join = section(
   {

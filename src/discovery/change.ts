@@ -16,6 +16,8 @@ export interface EndpointChange {
 export interface ClusterSettings {
   /** The name to ask DNS for; `undefined`: the one in the cluster's name, if there is one. */
   host: string | undefined;
+  /** `NAMESPACE/NAME` of the Kubernetes Service behind it; `undefined`: the one in the cluster's name, if there is one. */
+  service: string | undefined;
   /** How long after it left an endpoint is only draining; `undefined`: derived. */
   graceMs: number | undefined;
   /** How long an address counts as listed after the last DNS answer that had it, ms; 0: no longer. */

@@ -1,14 +1,29 @@
 import type { Clock } from '../lib/clock.ts';
 import type { SidelightError } from '../lib/errors.ts';
-import type { ClusterView, DiscoveryView } from '../model/view.ts';
+import type { ClusterView, DiscoveryView, SourceKind } from '../model/view.ts';
 import type { ClusterSettings, EndpointChange } from './change.ts';
 import { DnsClusters } from './dns-clusters.ts';
 import { EnvoySource } from './envoy/envoy-source.ts';
 import { FileClusters } from './file-clusters.ts';
+import type { AccessSource } from './kubernetes/access.ts';
+import { KubernetesClusters } from './kubernetes/kubernetes-clusters.ts';
 import { Restored } from './restored.ts';
 import type { SavedSubject } from './saved.ts';
 
 export interface DiscoveryOptions {
+  /** `undefined`: no API server is asked. */
+  kubernetes:
+    | {
+        access: AccessSource;
+        /** The only ones that are asked for; `undefined`: any. */
+        namespaces: readonly string[] | undefined;
+        /** The longest time that one watch lasts. */
+        watchMs: number;
+        /** Until an answer begins, and for a page of a list. */
+        timeoutMs: number;
+        staleAfterMs: number;
+      }
+    | undefined;
   /** `undefined`: DNS is not asked. */
   dns:
     | {
@@ -37,16 +52,19 @@ export interface DiscoveryOptions {
   /** What `state()` of an earlier run gave. Each subject is used when it is looked at again. */
   restored: readonly SavedSubject[];
   now: Clock;
+  /** Uniform in [0, 1). */
+  random: () => number;
   onChange(change: EndpointChange): void;
   /** A failed round, a bad file, a bound that was reached. May come often: limit it where it is written. */
   onError(error: SidelightError): void;
 }
 
-/** Which endpoints each cluster has and had: from a file, else from DNS, else from the proxies themselves. */
+/** Which endpoints each cluster has and had: from a file, else from Kubernetes, else from DNS, else from the proxies themselves. */
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #restored: Restored;
   readonly #file: FileClusters | undefined;
+  readonly #kubernetes: KubernetesClusters | undefined;
   readonly #dns: DnsClusters | undefined;
   readonly #envoy: EnvoySource;
   readonly #view: DiscoveryView;
@@ -55,6 +73,7 @@ export class Discovery {
     this.#options = options;
     this.#restored = new Restored(options.restored, options.now());
     this.#file = options.file && this.#fileClusters(options.file);
+    this.#kubernetes = options.kubernetes && this.#kubernetesClusters(options.kubernetes);
     this.#dns = options.dns && this.#dnsClusters(options.dns);
     this.#envoy = new EnvoySource({
       ...options,
@@ -77,7 +96,10 @@ export class Discovery {
 
   /** A cluster carried traffic of this node: from now on its endpoints are looked up. O(1) if known, never blocks. */
   watch(cluster: string, nodeId?: string): void {
-    if (this.#file?.view(cluster) === undefined) this.#dns?.watch(cluster);
+    if (this.#file?.view(cluster) === undefined) {
+      this.#kubernetes?.watch(cluster);
+      this.#dns?.watch(cluster);
+    }
     if (nodeId !== undefined) this.#envoy.watch(cluster, nodeId);
   }
 
@@ -89,6 +111,7 @@ export class Discovery {
   /** What another run needs to go on: plain JSON, the latest heard of first. Not the proxies' own lists. */
   state(): SavedSubject[] {
     return this.#restored.state({
+      services: this.#kubernetes?.known() ?? [],
       hosts: this.#dns?.hosts() ?? [],
       file: { path: this.#options.file?.path, clusters: this.#file?.known() ?? new Map() },
       nowMs: this.#options.now(),
@@ -98,23 +121,40 @@ export class Discovery {
   /** Ends all looking; nothing is called back after it. The views stay. */
   stop(): void {
     this.#file?.stop();
+    this.#kubernetes?.stop();
     this.#dns?.stop();
     this.#envoy.stop();
   }
 
   /** The world's list. A source that covers the cluster and fails is not replaced by a lesser one. */
   #world(cluster: string): ClusterView | undefined {
-    return this.#file?.view(cluster) ?? this.#dns?.view(cluster);
+    return this.#file?.view(cluster) ?? this.#kubernetes?.view(cluster) ?? this.#dns?.view(cluster);
   }
 
   #views(): ClusterView[] {
-    const fromFile = this.#file?.views() ?? [];
-    const fromDns = (this.#dns?.views() ?? []).filter(({ cluster }) => this.#file?.view(cluster) === undefined);
-    return [...fromFile, ...fromDns, ...this.#envoy.views()];
+    const world = [this.#file, this.#kubernetes, this.#dns].flatMap((source) => source?.views() ?? []);
+    return [...world.filter(({ cluster, source }) => this.#speaksFor(cluster, source)), ...this.#envoy.views()];
+  }
+
+  #speaksFor(cluster: string, source: SourceKind): boolean {
+    return this.#world(cluster)?.source === source;
   }
 
   #fileClusters(file: NonNullable<DiscoveryOptions['file']>): FileClusters {
     return new FileClusters({ ...this.#options, ...file, restored: this.#restored.fileClusters(file.path) });
+  }
+
+  #kubernetesClusters(kubernetes: NonNullable<DiscoveryOptions['kubernetes']>): KubernetesClusters {
+    return new KubernetesClusters({
+      ...this.#options,
+      ...kubernetes,
+      restored: (name) => this.#restored.service(name),
+      onChange: (change) => this.#tellIfCovering(change),
+    });
+  }
+
+  #tellIfCovering(change: EndpointChange): void {
+    if (this.#speaksFor(change.cluster, change.source)) this.#options.onChange(change);
   }
 
   #dnsClusters(dns: NonNullable<DiscoveryOptions['dns']>): DnsClusters {
@@ -122,9 +162,7 @@ export class Discovery {
       ...this.#options,
       ...dns,
       restored: (host) => this.#restored.host(host),
-      onChange: (change) => {
-        if (this.#file?.view(change.cluster) === undefined) this.#options.onChange(change);
-      },
+      onChange: (change) => this.#tellIfCovering(change),
     });
   }
 }

@@ -23,6 +23,12 @@ export function dnsGrace(ttlMs: number, refreshMs: number): Grace {
 /** A list that says what is meant, a file or a proxy's own: it does not rotate, however often it is edited. */
 export const fileGrace: Grace = { graceMs: shortestMs, rotatingGraceMs: shortestMs };
 
+/**
+ * From the API server an endpoint's leaving goes to a control plane, which may hold it back to send more at once (istiod:
+ * 10 s at most, PILOT_DEBOUNCE_MAX), and then to thousands of proxies.
+ */
+export const kubernetesGrace: Grace = { graceMs: 15_000, rotatingGraceMs: 15_000 };
+
 /** The longest TTL of an answer that stayed the same, and of its latest part. */
 export interface HeldTtl {
   longestMs: number;

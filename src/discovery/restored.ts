@@ -1,6 +1,17 @@
 import type { KnownHost } from './dns-source.ts';
 import type { Knowledge } from './knowledge.ts';
-import { lastKnownMs, restoreHost, restoreKnowledge, type SavedSubject, saveFileCluster, saveHost } from './saved.ts';
+import type { KnownService } from './kubernetes/known-service.ts';
+import type { ServiceName } from './kubernetes/service-name.ts';
+import {
+  lastKnownMs,
+  restoreHost,
+  restoreKnowledge,
+  restoreService,
+  type SavedSubject,
+  saveFileCluster,
+  saveHost,
+  saveService,
+} from './saved.ts';
 
 /** What is not looked at again for so long is not worth keeping. */
 const keptMs = 86_400_000;
@@ -20,6 +31,11 @@ export class Restored {
     return saved?.source === 'dns' ? restoreHost(saved, this.#startedMs) : undefined;
   }
 
+  service(name: ServiceName): KnownService | undefined {
+    const saved = this.#subjects.get(serviceKey(name));
+    return saved?.source === 'kubernetes' ? restoreService(saved, this.#startedMs) : undefined;
+  }
+
   /** Of this file; what another file said is not its. */
   fileClusters(path: string): Map<string, Knowledge> {
     const known = new Map<string, Knowledge>();
@@ -31,6 +47,7 @@ export class Restored {
 
   /** What is known now, and of the rest what was known before: the latest heard of first. */
   state(now: {
+    services: readonly [name: ServiceName, known: KnownService][];
     hosts: readonly [name: string, known: KnownHost][];
     file: { path: string | undefined; clusters: ReadonlyMap<string, Knowledge> };
     nowMs: number;
@@ -40,6 +57,7 @@ export class Restored {
     // The file says what its clusters are: one that it no longer names is not kept.
     for (const [key, saved] of subjects) if (saved.source === 'file' && saved.path === path) subjects.delete(key);
     const known = [
+      ...now.services.map((service) => saveService(...service)),
       ...now.hosts.map(([name, host]) => saveHost(name, host)),
       ...(path === undefined ? [] : [...now.file.clusters].map((cluster) => saveFileCluster(path, ...cluster))),
     ];
@@ -51,7 +69,12 @@ export class Restored {
 }
 
 function keyOf(saved: SavedSubject): string {
-  return saved.source === 'dns' ? hostKey(saved.host) : JSON.stringify([saved.path, saved.cluster]);
+  if (saved.source === 'dns') return hostKey(saved.host);
+  return saved.source === 'kubernetes' ? serviceKey(saved) : JSON.stringify([saved.path, saved.cluster]);
+}
+
+function serviceKey({ namespace, service }: ServiceName): string {
+  return `kubernetes ${namespace}/${service}`;
 }
 
 function hostKey(host: string): string {

@@ -4,6 +4,8 @@ import type { Families } from './dns-answer.ts';
 import type { KnownHost } from './dns-source.ts';
 import { noTtl } from './grace.ts';
 import type { Knowledge } from './knowledge.ts';
+import type { KnownService } from './kubernetes/known-service.ts';
+import type { ServiceName } from './kubernetes/service-name.ts';
 
 const time = z.number().nonnegative();
 const times = z.array(z.tuple([z.string().max(512), time]));
@@ -28,6 +30,20 @@ const savedSubject = z.discriminatedUnion('source', [
       .max(64),
     known: knowledge,
   }),
+  z.object({
+    source: z.literal('kubernetes'),
+    namespace: z.string().max(63),
+    service: z.string().max(63),
+    owners: z.array(z.tuple([z.string().max(64), z.array(z.string().max(64)).max(8)])),
+    terminating: z.array(z.tuple([z.string().max(64), z.object({ sinceMs: time, goneMs: time.optional() })])),
+    earlier: z.array(
+      z.tuple([
+        z.string().max(64),
+        z.array(z.object({ leftAtMs: time, graceFromMs: time, nextFromMs: time, nextByMs: time })).max(8),
+      ]),
+    ),
+    known: knowledge,
+  }),
   z.object({ source: z.literal('file'), path: z.string(), cluster: z.string(), known: knowledge }),
 ]);
 export type SavedSubject = z.output<typeof savedSubject>;
@@ -45,6 +61,36 @@ export function saveHost(host: string, { knowledge: known, families, ttl }: Know
     v6: [...v6.addresses],
   }));
   return { source: 'dns', host, longestTtlMs: ttl.longestMs, servers, known: saved };
+}
+
+/** `undefined`: nothing is known yet, or it never had a slice. */
+export function saveService({ namespace, service }: ServiceName, known: KnownService): SavedSubject | undefined {
+  const saved = known.hadSlice ? saveKnowledge(known.knowledge) : undefined;
+  return (
+    saved && {
+      source: 'kubernetes',
+      namespace,
+      service,
+      owners: Array.from(known.owners, ([ip, uids]) => [ip, [...uids]]),
+      terminating: Array.from(known.terminating, ([ip, { sinceMs, goneMs }]) => [
+        ip,
+        goneMs === undefined ? { sinceMs } : { sinceMs, goneMs },
+      ]),
+      earlier: Array.from(known.earlier, ([ip, owners]) => [ip, [...owners]]),
+      known: saved,
+    }
+  );
+}
+
+/** What a saved service is worth at `nowMs`. */
+export function restoreService(saved: Extract<SavedSubject, { source: 'kubernetes' }>, nowMs: number): KnownService {
+  return {
+    knowledge: restoreKnowledge(saved.known, nowMs),
+    hadSlice: true,
+    owners: new Map(saved.owners),
+    terminating: new Map(saved.terminating.map(([ip, { sinceMs, goneMs }]) => [ip, { sinceMs, goneMs }])),
+    earlier: new Map(saved.earlier),
+  };
 }
 
 /** `undefined`: nothing is known yet. */

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../model/endpoint.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
-import type { DiscoveryView } from '../model/view.ts';
+import type { ClusterView, DiscoveryView } from '../model/view.ts';
 
 /** The connections of one node to one cluster. */
 interface Group {
@@ -9,6 +9,8 @@ interface Group {
   members: Set<Member>;
   /** The list that they were last compared with. */
   listed: ReadonlyMap<string, number> | undefined;
+  /** Addresses that passed to another endpoint, as of the same time: of those no connection is plainly on the one listed. */
+  earlier: ClusterView['earlier'];
 }
 
 interface Member {
@@ -62,27 +64,29 @@ export class Suspects {
     const found: UpstreamConnection[] = [];
     for (const member of this.#watched) {
       const { connection, peer, group } = member;
-      if (also(connection) || !isPlainlyListed(peer, group.listed)) found.push(connection);
+      if (also(connection) || !isPlainlyListed(peer, group)) found.push(connection);
       else this.#watched.delete(member);
     }
     return found;
   }
 
   #watchUnlisted(group: Group, view: DiscoveryView): void {
-    const listed = view.cluster(group.cluster, group.nodeId)?.listed;
-    if (listed === group.listed) return;
-    const before = group.listed;
-    group.listed = listed;
+    const now = view.cluster(group.cluster, group.nodeId);
+    const { listed: before, earlier } = group;
+    if (now?.listed === before && now?.earlier === earlier) return;
+    group.listed = now?.listed;
+    group.earlier = now?.earlier;
     // Where nothing left, those that were listed are so still, and the others are watched already.
-    if (before === undefined || !hasLost(before, listed)) return;
-    for (const member of group.members) if (!isPlainlyListed(member.peer, listed)) this.#watched.add(member);
+    const passedOn = now?.earlier !== earlier;
+    if (!passedOn && (before === undefined || !hasLost(before, now?.listed))) return;
+    for (const member of group.members) if (!isPlainlyListed(member.peer, group)) this.#watched.add(member);
   }
 
   #groupOf({ cluster, reporter: { nodeId } }: UpstreamConnection): Group {
     const key = groupKey({ cluster, nodeId });
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
-    const group = { cluster, nodeId, members: new Set<Member>(), listed: undefined };
+    const group = { cluster, nodeId, members: new Set<Member>(), listed: undefined, earlier: undefined };
     this.#groups.set(key, group);
     return group;
   }
@@ -94,8 +98,9 @@ function hasLost(before: ReadonlyMap<string, number>, now: Group['listed']): boo
 }
 
 /** Whether an endpoint is listed in the very spelling that Envoy gives. False is no verdict. */
-function isPlainlyListed({ text, ip }: Endpoint, listed: ReadonlyMap<string, number> | undefined): boolean {
-  return listed !== undefined && ((ip !== undefined && listed.has(ip)) || listed.has(text));
+function isPlainlyListed({ text, ip }: Endpoint, { listed, earlier }: Pick<Group, 'listed' | 'earlier'>): boolean {
+  if (listed === undefined || (ip !== undefined && earlier?.has(ip))) return false;
+  return (ip !== undefined && listed.has(ip)) || listed.has(text);
 }
 
 function groupKey({ cluster, nodeId }: Pick<Group, 'cluster' | 'nodeId'>): string {

@@ -290,6 +290,7 @@ const tellsWhatIsListed: Record<PinUnknownReason, boolean> = {
   source_stale: false,
   no_address: false,
   other_resolver: false,
+  owner_unclear: true,
 };
 
 /**

@@ -1,7 +1,7 @@
 import { ipWithPort } from '../lib/ip.ts';
 import type { Endpoint } from '../model/endpoint.ts';
 import type { Pin, PinUnknownReason, PinVerdict } from '../model/verdict.ts';
-import type { ClusterView } from '../model/view.ts';
+import type { ClusterView, EarlierOwner } from '../model/view.ts';
 
 /** What is known of one request or connection. All times are epoch ms on our clock: the caller adds Envoy's offset. */
 export interface PinFacts {
@@ -23,8 +23,11 @@ export function judgePin(facts: PinFacts): PinVerdict {
   const { view, endpoint, nowMs } = facts;
   const place = locate(view, endpoint, nowMs);
   if (place.state === 'unknown') return unknown(view, place.reason);
+  const owner = earlierOwner(facts, earlierOf(place.view, endpoint));
+  if (typeof owner === 'string') return unknown(view, owner);
+  if (owner !== undefined) return judgeLeft(facts, place.view, owner);
   if (place.state === 'listed') return verdict(place.view, 'current', undefined);
-  if (place.state === 'left') return judgeLeft(facts, place.view, place.leftAtMs);
+  if (place.state === 'left') return judgeLeft(facts, place.view, place);
   return judgeNeverListed(facts, place.view, place.view.firstAnswerMs ?? nowMs);
 }
 
@@ -32,7 +35,8 @@ export function judgePin(facts: PinFacts): PinVerdict {
 export type Place =
   | { state: 'unknown'; reason: PinUnknownReason }
   | { state: 'listed'; view: ClusterView }
-  | { state: 'left'; view: ClusterView; leftAtMs: number }
+  /** `graceFromMs`: from when the grace runs; infinite while it is told to end and still there. */
+  | { state: 'left'; view: ClusterView; leftAtMs: number; graceFromMs: number }
   | { state: 'unlisted'; view: ClusterView };
 
 /** Whether an endpoint is listed, left, or was never listed, as of a moment; or why that is not known. */
@@ -41,8 +45,30 @@ export function locate(view: ClusterView | undefined, endpoint: Pick<Endpoint, '
   const reason = endpoint.ip === undefined ? 'no_address' : blindness(view, nowMs);
   if (reason !== undefined) return { state: 'unknown', reason };
   if (isIn(view.listed, endpoint)) return { state: 'listed', view };
+  const ending = view.terminating && entryOf(view.terminating, endpoint);
   const leftAtMs = latestOf(view.left, endpoint);
-  return leftAtMs === undefined ? { state: 'unlisted', view } : { state: 'left', view, leftAtMs };
+  if (leftAtMs === undefined) return { state: 'unlisted', view };
+  const graceFromMs = ending === undefined ? leftAtMs : Math.max(leftAtMs, ending.goneMs ?? Number.POSITIVE_INFINITY);
+  return { state: 'left', view, leftAtMs, graceFromMs };
+}
+
+/** Whose address it was when the connection was opened; `undefined`: of the one that has it now, or had it last. */
+function earlierOwner(
+  { connectionOpenedMs, clockUncertaintyMs, nowMs }: PinFacts,
+  owners: readonly EarlierOwner[],
+): EarlierOwner | Extract<PinUnknownReason, 'age_unknown' | 'owner_unclear'> | undefined {
+  for (const owner of owners) {
+    // What ended before it left was on it, or on one before it.
+    if (nowMs <= owner.leftAtMs) return owner;
+    if (connectionOpenedMs === undefined) return 'age_unknown';
+    if (connectionOpenedMs + clockUncertaintyMs < owner.nextFromMs) return owner;
+    if (connectionOpenedMs - clockUncertaintyMs <= owner.nextByMs) return 'owner_unclear';
+  }
+  return undefined;
+}
+
+function earlierOf({ earlier }: ClusterView, endpoint: Endpoint): readonly EarlierOwner[] {
+  return (earlier && entryOf(earlier, endpoint)) ?? [];
 }
 
 /** Since when an endpoint is listed, epoch ms; `undefined`: it is not. */
@@ -64,16 +90,20 @@ function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: num
   return mayBeOlder ? unknown(view, 'older_than_view') : verdict(view, 'unlisted', undefined);
 }
 
-function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVerdict {
+function judgeLeft(
+  facts: PinFacts,
+  view: ClusterView,
+  { leftAtMs, graceFromMs }: { leftAtMs: number; graceFromMs: number },
+): PinVerdict {
   const { nowMs, requestStartMs = nowMs, connectionOpenedMs, clockUncertaintyMs } = facts;
   // The recorder judges a request after its end: what left since then was listed when it was used.
   if (nowMs <= leftAtMs) return verdict(view, 'current', undefined);
   // A request that began inside the grace was free to use the endpoint, however long it runs.
   const usedAtMs = Math.min(nowMs, requestStartMs) - clockUncertaintyMs;
-  if (usedAtMs <= leftAtMs || usedAtMs - leftAtMs < view.graceMs) return verdict(view, 'draining', leftAtMs);
+  if (usedAtMs <= graceFromMs || usedAtMs - graceFromMs < view.graceMs) return verdict(view, 'draining', leftAtMs);
   if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
   // Inside the grace a proxy may open connections by an answer that still holds: its list is old only after that.
-  const oldListFromMs = leftAtMs + view.graceMs;
+  const oldListFromMs = graceFromMs + view.graceMs;
   if (clockUncertaintyMs > 0 && Math.abs(connectionOpenedMs - oldListFromMs) <= clockUncertaintyMs)
     return verdict(view, 'draining', leftAtMs);
   return verdict(view, connectionOpenedMs < oldListFromMs ? 'stale' : 'stale_view', leftAtMs);
@@ -86,6 +116,12 @@ function judgeLeft(facts: PinFacts, view: ClusterView, leftAtMs: number): PinVer
 function isIn(times: ReadonlyMap<string, number>, { ip, port }: Pick<Endpoint, 'ip' | 'port'>): boolean {
   if (ip === undefined) return false;
   return times.has(ip) || (port !== undefined && times.has(ipWithPort(ip, port)));
+}
+
+/** What is told of an address, with its port or of all its ports. */
+function entryOf<T>(entries: ReadonlyMap<string, T>, { ip, port }: Pick<Endpoint, 'ip' | 'port'>): T | undefined {
+  if (ip === undefined) return undefined;
+  return entries.get(ip) ?? (port === undefined ? undefined : entries.get(ipWithPort(ip, port)));
 }
 
 function latestOf(times: ReadonlyMap<string, number>, { ip, port }: Pick<Endpoint, 'ip' | 'port'>): number | undefined {

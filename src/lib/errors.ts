@@ -34,6 +34,10 @@ export const errorCatalogue = {
     meaning: 'A name server gave no usable answer.',
     hint: 'Check discovery.dns.servers. What was known before is kept until it is stale.',
   },
+  kubernetes_failed: {
+    meaning: 'The Kubernetes API server gave no usable answer.',
+    hint: 'Check that it can be reached, the token, and that its account may list and watch endpointslices. What was known before is kept until it is stale.',
+  },
   envoy_admin_failed: {
     meaning: "A proxy's admin interface gave no usable answer.",
     hint: 'Check discovery.envoyAdmin.urls, and that the interface can be reached. What was known before is kept until it is stale.',

@@ -86,6 +86,8 @@ export const pinUnknownReasons = [
   'other_resolver',
   /** Envoy did not say how old the connection is. */
   'age_unknown',
+  /** The address passed to another endpoint at about the time when the connection was opened: it may be on either. */
+  'owner_unclear',
 ] as const;
 export type PinUnknownReason = (typeof pinUnknownReasons)[number];
 

@@ -2,14 +2,31 @@
  * Where a cluster's list of endpoints comes from, the most authoritative first. `envoy`: the proxy's own list, taken for
  * the world's only where nothing else covers the cluster.
  */
-export const sourceKinds = ['file', 'dns', 'envoy'] as const;
+export const sourceKinds = ['file', 'kubernetes', 'dns', 'envoy'] as const;
 export type SourceKind = (typeof sourceKinds)[number];
+
+/** An endpoint that was told to end before it is taken away. Times epoch ms, our clock. */
+export interface Termination {
+  sinceMs: number;
+  /** When it was taken away; `undefined`: it is still there, and drains. */
+  goneMs: number | undefined;
+}
+
+/** Who had an address before the one that has it now. Times epoch ms, our clock. */
+export interface EarlierOwner {
+  leftAtMs: number;
+  /** From when its grace runs: when it was gone, if it was told to end before. */
+  graceFromMs: number;
+  /** Between these two the next one took the address: not before the first, and seen at the second. */
+  nextFromMs: number;
+  nextByMs: number;
+}
 
 /** One cluster's endpoints as a source knows them: immutable, replaced whole. All times epoch ms, our clock. */
 export interface ClusterView {
   cluster: string;
   source: SourceKind;
-  /** What the source asked for: a host name, a file, or Envoy's admin address. */
+  /** What the source asked for: a host name, a file, `NAMESPACE/SERVICE`, or Envoy's admin address. */
   subject: string;
   /** The first good answer; `undefined`: none yet. What is older than this cannot be judged. */
   firstAnswerMs: number | undefined;
@@ -28,6 +45,10 @@ export interface ClusterView {
   listed: ReadonlyMap<string, number>;
   /** Those that were listed and left → when. Bounded, oldest out. */
   left: ReadonlyMap<string, number>;
+  /** Those that were told to end: only draining until they are gone, and for the grace after it. Absent: the source does not tell. */
+  terminating?: ReadonlyMap<string, Termination>;
+  /** Of an address that passed from one endpoint to another, the earlier ones, the first first. Absent: the source does not tell. */
+  earlier?: ReadonlyMap<string, readonly EarlierOwner[]>;
   /** How many endpoints came and went so far, the first answer not counted; the reader counts the differences. */
   changes: { added: number; removed: number };
   /** The last failure, in words; absent after a good answer. */

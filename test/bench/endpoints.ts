@@ -62,6 +62,7 @@ class System {
       config,
       rules: createClusterRules(config),
       logger: { error: log, warn: log, info: log, debug: log, close: () => Promise.resolve() },
+      env: {},
       now,
       monotonicMs: now,
       random: () => 0.5,

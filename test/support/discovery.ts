@@ -6,7 +6,7 @@ import type { SidelightError } from '../../src/lib/errors.ts';
 export type DnsOptions = NonNullable<DiscoveryOptions['dns']>;
 
 /** What the config says of a cluster that it does not name. */
-export const noRule = { host: undefined, graceMs: undefined, windowMs: 0 };
+export const noRule = { host: undefined, service: undefined, graceMs: undefined, windowMs: 0 };
 
 /** DNS by these servers, asked often. */
 export function dnsOptions(servers: readonly string[], change: Partial<DnsOptions> = {}): DnsOptions {
@@ -27,6 +27,7 @@ export function discovering(cleanup: Cleanup, given: Partial<DiscoveryOptions>) 
   const changes: EndpointChange[] = [];
   const errors: SidelightError[] = [];
   const discovery = new Discovery({
+    kubernetes: undefined,
     dns: undefined,
     file: undefined,
     envoyAdmin: { urls: [], refreshMs: 500, timeoutMs: 500, staleAfterMs: 60_000 },
@@ -35,6 +36,7 @@ export function discovering(cleanup: Cleanup, given: Partial<DiscoveryOptions>) 
     rule: () => noRule,
     restored: [],
     now: Date.now,
+    random: Math.random,
     onChange: (change) => changes.push(change),
     onError: (error) => errors.push(error),
     ...given,

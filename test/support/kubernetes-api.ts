@@ -26,8 +26,8 @@ export interface KubernetesApi {
   as(token: string): KubernetesRequests;
   /** A token of a service account, made by the server itself. The account is created if it is not there. */
   serviceAccountToken(namespace: string, name: string): Promise<string>;
-  /** Writes a kubeconfig with this token and returns its path. */
-  kubeconfig(token: string): string;
+  /** Writes a kubeconfig with this token and returns its path. `server`: another one with the same certificate. */
+  kubeconfig(token: string, server?: string): string;
   /** Ends the API server, as a crash does. Its data stay. */
   stop(): Promise<void>;
   /** Starts it again on the same port with the same data; resolves when it is ready. */
@@ -94,9 +94,9 @@ async function tryToOpen(cleanup: Cleanup, bin: { etcd: string; server: string }
     adminToken,
     as,
     serviceAccountToken: async (namespace, name) => serviceAccountToken(admin, namespace, name),
-    kubeconfig(token) {
+    kubeconfig(token, at = url) {
       const file = path.join(dir, `kubeconfig-${(kubeconfigs += 1)}.yaml`);
-      writeFileSync(file, kubeconfigOf({ url, caFile, token }));
+      writeFileSync(file, kubeconfigOf({ url: at, caFile, token }));
       return file;
     },
     async stop() {

@@ -1,4 +1,4 @@
-import type { DiscoveryView } from '../../src/model/view.ts';
+import type { ClusterView, DiscoveryView } from '../../src/model/view.ts';
 
 /** A list of endpoints, all there from the beginning. */
 export function listing(...endpoints: string[]): ReadonlyMap<string, number> {
@@ -6,7 +6,10 @@ export function listing(...endpoints: string[]): ReadonlyMap<string, number> {
 }
 
 /** A view in which cluster `app` alone has a source, if it has a list. */
-export function viewOfApp(listed: ReadonlyMap<string, number> | undefined): DiscoveryView {
+export function viewOfApp(
+  listed: ReadonlyMap<string, number> | undefined,
+  earlier?: NonNullable<ClusterView['earlier']>,
+): DiscoveryView {
   const app = listed && {
     cluster: 'app',
     source: 'dns' as const,
@@ -20,6 +23,7 @@ export function viewOfApp(listed: ReadonlyMap<string, number> | undefined): Disc
     left: new Map<string, number>(),
     changes: { added: 0, removed: 0 },
     lastError: undefined,
+    ...(earlier && { earlier }),
   };
   const clusters = app === undefined ? [] : [app];
   return {

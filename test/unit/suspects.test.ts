@@ -31,6 +31,15 @@ describe('which connections may be pins', () => {
     expect(found(one)).toEqual([leaving]);
   });
 
+  it('are also those of an address that passed to another pod, though it is listed without a break', () => {
+    const { found } = setUp(kept, leaving);
+    expect(found(both)).toEqual([]);
+    const owner = { leftAtMs: 1, graceFromMs: 1, nextFromMs: 1, nextByMs: 1 };
+    const passedOn = viewOfApp(listing('10.0.0.1', '10.0.0.2'), new Map([['10.0.0.2', [owner]]]));
+    expect(found(passedOn)).toEqual([leaving]);
+    expect(found(passedOn)).toEqual([leaving]);
+  });
+
   it('are also those that are new, though their list stays the same', () => {
     const { suspects, found } = setUp(kept);
     expect(found(one)).toEqual([]);

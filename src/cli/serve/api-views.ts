@@ -64,11 +64,13 @@ export function clustersView(view: DiscoveryView, flipsOf: (cluster: string) => 
     clusters: view
       .clusters()
       .slice(0, longest)
-      .map(({ listed, left, ...known }) => ({
+      .map(({ listed, left, terminating, earlier, ...known }) => ({
         ...known,
         stale: known.lastAnswerMs === undefined || nowMs - known.lastAnswerMs > known.staleAfterMs,
         listed: Array.from(listed, ([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
         left: Array.from(left, ([endpoint, leftAtMs]) => ({ endpoint, leftAtMs })),
+        ...(terminating && { terminating: Array.from(terminating, ([endpoint, times]) => ({ endpoint, ...times })) }),
+        ...(earlier && { earlier: Array.from(earlier, ([endpoint, owners]) => ({ endpoint, owners })) }),
         flips: flipsOf(known.cluster),
         proxies: (proxiesOf.get(known.cluster) ?? []).slice(0, longest).map((proxy) => proxyView(proxy, nowMs)),
       })),

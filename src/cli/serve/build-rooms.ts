@@ -17,7 +17,7 @@ import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } f
 export interface SidelightOptions {
   config: Config;
   version: string;
-  /** The process's environment; only `OTEL_*` is read. */
+  /** The process's environment; only `OTEL_*` and, in a pod, `KUBERNETES_SERVICE_*` are read. */
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
   /** Epoch ms. */

@@ -15,12 +15,15 @@ import type { Logger } from '../../lib/logger.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import { type Books, idleTimeoutOf, rememberedMs } from './books.ts';
 import { ingressCounters } from './counters.ts';
+import { kubernetesAccess } from './kubernetes-access.ts';
 
 /** What every room may be built from. */
 export interface Ground {
   config: Config;
   rules: (cluster: string) => ClusterRule;
   logger: Logger;
+  /** The process's environment. */
+  env: Readonly<Record<string, string | undefined>>;
   /** Epoch ms. */
   now: () => number;
   /** Milliseconds of a clock that never goes back. */
@@ -33,11 +36,14 @@ export interface Ground {
 const filePollMs = 2000;
 
 export function buildDiscovery(
-  { config, rules, logger, now }: Ground,
+  { config, rules, logger, env, now, random }: Ground,
   { restored, onChange }: { restored: DiscoveryOptions['restored']; onChange: (change: EndpointChange) => void },
 ): Discovery {
-  const { dns, file, envoyAdmin, fileStaleAfterMs, maxLeftPerCluster } = config.discovery;
+  const { kubernetes, dns, file, envoyAdmin, fileStaleAfterMs, maxLeftPerCluster } = config.discovery;
   return new Discovery({
+    kubernetes: kubernetes.enabled
+      ? { ...kubernetes, namespaces: kubernetes.namespaces, access: kubernetesAccess(kubernetes.kubeconfig, env) }
+      : undefined,
     dns: dns.enabled ? dns : undefined,
     file: file === undefined ? undefined : { path: file, staleAfterMs: fileStaleAfterMs, pollMs: filePollMs },
     envoyAdmin,
@@ -46,6 +52,7 @@ export function buildDiscovery(
     maxLeftPerCluster,
     rule: rules,
     now,
+    random,
     onChange(change) {
       logger.info('discovery.changed', { ...change });
       onChange(change);
