@@ -10,6 +10,8 @@ const commands = {
   EFCHECK: 'efcheck',
   ETCD_BIN: 'etcd',
   KUBE_APISERVER_BIN: 'kube-apiserver',
+  KUBECTL: 'kubectl',
+  KUBERNETES_VALIDATE: 'kubernetes-validate',
 } as const;
 export type Part = keyof typeof commands;
 
