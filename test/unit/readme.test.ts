@@ -8,6 +8,7 @@ const root = new URL('../../', import.meta.url);
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'docs/kubernetes.md',
   ...['decisions', 'reference'].flatMap((folder) =>
     readdirSync(new URL(`docs/${folder}/`, root)).map((file) => `docs/${folder}/${file}`),
   ),
