@@ -47,12 +47,13 @@ function needRoot({ skip }: TestContext): void {
   if (!canConfine()) skip('needs root, unshare and setpriv, to run as another user on a read-only root');
 }
 
-/** Runs the image's command with the shipped config on free ports; its log is on stderr. */
+/** Runs the image's command with the shipped config on free ports, without the API server that a pod would have. */
 async function start() {
   const state = cleanup.use(tempDir()).path;
   chownSync(state, Number(user), Number(user));
   const config = path.join(state, 'sidelight.yaml');
-  writeFileSync(config, readManifestText('base/sidelight.yaml').replace('/var/lib/sidelight', state));
+  const shipped = readManifestText('base/sidelight.yaml').replace('enabled: true', 'enabled: false');
+  writeFileSync(config, shipped.replace('/var/lib/sidelight', state));
   const [entry = ''] = JSON.parse(only(image, 'ENTRYPOINT')) as string[];
   const args = ['serve', '--config', config, '--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'];
   const child = spawn(...confined(root, state, user, [path.join(root, entry), ...args]), {

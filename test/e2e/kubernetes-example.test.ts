@@ -55,12 +55,17 @@ async function startExampleEnvoy(file: string, ports: { sidelight: number; admin
   return envoy.port('http');
 }
 
-/** The config as it is mounted, but for what is listened on and where the state is. */
+/** The config as it is mounted, but for what is listened on, where the state is, and the API server, which is not here. */
 async function startSidelightWith(file: string, adminPort: number): Promise<TestSidelight> {
   const { listen: _, discovery, ...config } = parse(readManifestText(file)) as ConfigInput;
   const stateFile = path.join(cleanup.use(tempDir()).path, 'state.json');
   const admin = discovery?.envoyAdmin === undefined ? {} : { envoyAdmin: { urls: [`http://127.0.0.1:${adminPort}`] } };
-  return cleanup.use(await startTestSidelight({ ...config, discovery: { ...discovery, ...admin, stateFile } }));
+  return cleanup.use(
+    await startTestSidelight({
+      ...config,
+      discovery: { ...discovery, ...admin, stateFile, kubernetes: { enabled: false } },
+    }),
+  );
 }
 
 it.each([

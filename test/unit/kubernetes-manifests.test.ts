@@ -94,11 +94,17 @@ describe('what Sidelight may do with the API', () => {
     expect(roles.filter(({ kind }) => kind === 'RoleBinding')).toMatchObject([binding, binding]);
   });
 
+  it('restricted: the config differs in the namespaces that it names, those of the roles', () => {
+    const { discovery, ...rest } = configOf('overlays/restricted/sidelight.yaml');
+    const { discovery: shared, ...sharedRest } = sharedConfig;
+    expect(rest).toEqual(sharedRest);
+    expect(discovery).toEqual({ ...shared, kubernetes: { ...shared.kubernetes, namespaces: ['shop', 'payments'] } });
+  });
+
   it('a token is mounted only if the config has a use for it', () => {
-    const { discovery } = sharedConfig as { discovery: { kubernetes?: { enabled: boolean } } };
     expect(oneOf(base, 'ServiceAccount')).toMatchObject({ automountServiceAccountToken: false });
     expect(pod.serviceAccountName).toBe('sidelight');
-    expect(pod.automountServiceAccountToken).toBe(discovery.kubernetes?.enabled ?? false);
+    expect(pod.automountServiceAccountToken).toBe(sharedConfig.discovery.kubernetes.enabled);
   });
 });
 
