@@ -96,9 +96,9 @@ describe('what Sidelight may do with the API', () => {
 
   it('restricted: the config differs in the namespaces that it names, those of the roles', () => {
     const { discovery, ...rest } = configOf('overlays/restricted/sidelight.yaml');
-    const { discovery: shared, ...sharedRest } = sharedConfig;
+    const { discovery: inAny, ...sharedRest } = sharedConfig;
     expect(rest).toEqual(sharedRest);
-    expect(discovery).toEqual({ ...shared, kubernetes: { ...shared.kubernetes, namespaces: ['shop', 'payments'] } });
+    expect(discovery).toEqual({ ...inAny, kubernetes: { ...inAny.kubernetes, namespaces: ['shop', 'payments'] } });
   });
 
   it('a token is mounted only if the config has a use for it', () => {
