@@ -107,6 +107,47 @@ it('C2 with a preStop sleep nothing goes wrong, and no pin is stale', async (con
   expect(traffic.failures()).toBe(0);
 });
 
+it('C3 at a waypoint, two pods die before they are taken out: masked, and exhausted with both causes; the waypoint is named', async (context) => {
+  const cluster = 'inbound-vip|80|http|c3.shop.svc.cluster.local';
+  const pods = [pod(a, 'pod-a'), pod(b, 'pod-b'), pod(c, 'pod-c')];
+  const rolling = await setUp(context, {
+    name: 'c3',
+    cluster,
+    nodeId: 'waypoint~127.0.0.1~waypoint-1.shop~shop.svc.cluster.local',
+    ips: [a, b, c],
+    first: pods,
+    graceMs: 1000,
+    extra: manyRetries,
+    action: { retry_policy: { ...istioRetries, num_retries: 1 } },
+  });
+  const traffic = keepSending(rolling.cleanup, rolling.envoy, { concurrency: 4, pauseMs: 10 });
+  await rolling.untilCurrent();
+  const outcome = (name: string) => rolling.sidelight.metric('sidelight_requests_total', { cluster, outcome: name });
+  await rolling.upstreams.down(a);
+  await until('masked failures', async () => (await outcome('masked')) > 0);
+  await rolling.upstreams.down(b);
+  await until('exhausted retries', async () => (await outcome('exhausted')) > 0);
+  await rolling.set(pod(c, 'pod-c'));
+  await until('the two to have left', async () => (await rolling.listedByEnvoy()).length === 1);
+  await expectNoFalsePin(rolling);
+  await traffic.stop();
+  const seen = await counts(rolling.sidelight, { cluster }, traffic.client.log.length);
+  // What was under way on a pod that died is cut, and a cut is not retried here.
+  const { ok = 0, masked = 0, exhausted = 0, failed = 0, ...others } = seen.outcomes;
+  expect([ok + masked + exhausted + failed, others]).toEqual([traffic.client.log.length, {}]);
+  expect(exhausted + failed).toBe(traffic.failures());
+  const { exchanges } = await rolling.sidelight.json<{ exchanges: Record<string, unknown>[] }>(
+    '/api/v1/exchanges?outcome=exhausted',
+  );
+  expect(exchanges[0]).toMatchObject({
+    flags: ['UF', 'URX'],
+    reporterKind: 'waypoint',
+    pod: 'waypoint-1',
+    namespace: 'shop',
+    attempts: [{ cause: 'connect_failure' }, { cause: 'connect_failure' }],
+  });
+});
+
 it('an address that passes to another pod while connections stay: those of before are stale pins, later ones are current', async (context) => {
   const rolling = await setUp(context, { name: 'reuse', ips: [a], first: [pod(a, 'pod-a')], graceMs: 1000 });
   const traffic = keepSending(rolling.cleanup, rolling.envoy);

@@ -15,8 +15,10 @@ import { until } from './until.ts';
 export const namespace = 'shop';
 
 export interface RollingPodsOptions {
-  /** The cluster, the node and the Service in namespace `shop`. */
+  /** The Service in namespace `shop`; also the cluster and the node, unless these have other names. */
   name: string;
+  cluster?: string;
+  nodeId?: string;
   /** Every address that a pod will have. */
   ips: string[];
   first: SlicePod[];
@@ -30,7 +32,18 @@ export interface RollingPodsOptions {
 
 /** A Service whose pods come and go: its slices in the API server, and an Envoy that gets the same by EDS from a file. */
 export async function setUpRollingPods(cleanup: Cleanup, api: KubernetesApi, options: RollingPodsOptions) {
-  const { name, ips, first, graceMs, config = {}, extra = {}, action = {}, reporter = {} } = options;
+  const {
+    name,
+    cluster = name,
+    nodeId = name,
+    ips,
+    first,
+    graceMs,
+    config = {},
+    extra = {},
+    action = {},
+    reporter = {},
+  } = options;
   const upstreams = cleanup.use(await Upstreams.start({ ips }));
   const file = path.join(cleanup.use(tempDir()).path, 'eds.json');
   const tellEnvoy = (pods: readonly SlicePod[]) => {
@@ -38,7 +51,7 @@ export async function setUpRollingPods(cleanup: Cleanup, api: KubernetesApi, opt
     const resource = {
       '@type': 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment',
       ...assignment(
-        name,
+        cluster,
         ready.map(({ ip }) => `${ip}:${upstreams.port}`),
       ),
     };
@@ -63,7 +76,7 @@ export async function setUpRollingPods(cleanup: Cleanup, api: KubernetesApi, opt
   const sidelight = cleanup.use(
     await startTestSidelight({
       ...config,
-      clusters: [{ match: name, service: `${namespace}/${name}`, graceMs }],
+      clusters: [{ match: cluster, graceMs, ...(cluster === name && { service: `${namespace}/${name}` }) }],
       discovery: {
         kubernetes: {
           enabled: true,
@@ -77,21 +90,21 @@ export async function setUpRollingPods(cleanup: Cleanup, api: KubernetesApi, opt
       pins: { quietMs: 2000 },
     }),
   );
-  const envoy = await startReporter(cleanup, name, {
+  const envoy = await startReporter(cleanup, nodeId, {
     sidelightPort: sidelight.grpcPort,
     clusters: [
       {
-        name,
+        name: cluster,
         type: 'EDS',
         connect_timeout: '0.25s',
         eds_cluster_config: { eds_config: { resource_api_version: 'V3', path_config_source: { path: file } } },
         ...extra,
       },
     ],
-    routes: [routeTo(name, undefined, action)],
+    routes: [routeTo(cluster, undefined, action)],
     ...reporter,
   });
-  const own = (labels: Record<string, string>) => ({ cluster: name, ...labels });
+  const own = (labels: Record<string, string>) => ({ cluster, ...labels });
   return {
     envoy,
     upstreams,
@@ -102,11 +115,11 @@ export async function setUpRollingPods(cleanup: Cleanup, api: KubernetesApi, opt
     requests: (pin: string) => sidelight.metric('sidelight_pinned_requests_total', own({ pin })),
     connections: (pin: string) => sidelight.metric('sidelight_pins', own({ pin })),
     pinEvents: (event: string) => sidelight.metric('sidelight_pin_events_total', own({ event })),
-    events: (event: string) => eventsOf(sidelight, event, name),
-    pins: () => pinsOf(sidelight, name),
-    cluster: () => clusterOf(sidelight, name),
-    endpoint: (ip: string) => endpointOf(sidelight, name, `${ip}:${upstreams.port}`),
-    listedByEnvoy: async () => (await envoy.admin.hosts(name)).map(({ address }) => address.split(':')[0]),
+    events: (event: string) => eventsOf(sidelight, event, cluster),
+    pins: () => pinsOf(sidelight, cluster),
+    cluster: () => clusterOf(sidelight, cluster),
+    endpoint: (ip: string) => endpointOf(sidelight, cluster, `${ip}:${upstreams.port}`),
+    listedByEnvoy: async () => (await envoy.admin.hosts(cluster)).map(({ address }) => address.split(':')[0]),
     untilCurrent: async () =>
       until(
         `current requests of ${name}`,

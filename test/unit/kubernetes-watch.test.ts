@@ -124,6 +124,22 @@ describe('what is asked for', () => {
     watch.stop();
   });
 
+  test('a list that takes long is not given up for a further service', async () => {
+    const { watch, lists, pass, seen } = setUp(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5000));
+      return list([]);
+    });
+    watch.add('a');
+    for (let i = 0; i < 6; i += 1) {
+      await pass(1000);
+      watch.add(`b${i}`);
+    }
+    expect([lists.length, seen.length]).toEqual([1, 1]);
+    await pass(2100);
+    expect(lists.at(-1)?.get('labelSelector')).toBe('kubernetes.io/service-name in (a,b0,b1,b2,b3,b4,b5)');
+    watch.stop();
+  });
+
   test('of more services than a URL holds everything, and what nobody asked for is dropped', async () => {
     const { watch, pass, last, seen } = setUp(() => list([slice('a1'), slice('other')]));
     for (let i = 0; i < 61; i += 1) watch.add(`a${i}`);
