@@ -63,8 +63,8 @@ export async function startTestSidelight(
 function keepingLogger(log: TestSidelight['log']): Logger {
   const keep =
     (level: string) =>
-    (event: string, fields: LogFields = {}) =>
-      void log.push({ level, event, fields });
+    (event: string, fields: LogFields | (() => LogFields) = {}) =>
+      void log.push({ level, event, fields: typeof fields === 'function' ? fields() : fields });
   return {
     error: keep('error'),
     warn: keep('warn'),
