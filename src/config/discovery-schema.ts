@@ -67,6 +67,8 @@ const envoyAdmin = section(
   when: isObject,
 });
 
+const namespace = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+
 const kubernetes = section(
   {
     enabled: flag(false, 'Whether the API server is asked for the EndpointSlices of Services that carried traffic.'),
@@ -75,14 +77,27 @@ const kubernetes = section(
       .min(1)
       .optional()
       .meta({ meaning: "How to reach it, and as whom; absent: as the pod's service account.", kind: 'path' }),
-    namespaces: z
-      .array(z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/))
-      .min(1)
-      .max(1000)
-      .optional()
+    namespaces: z.array(namespace).min(1).max(1000).optional().meta({
+      meaning: 'The only namespaces that are asked for; absent: each with a Service that carries traffic.',
+      kind: 'list of namespaces',
+    }),
+    expectedReporters: z
+      .array(
+        z.strictObject({
+          namespace: namespace.meta({ meaning: 'Where they are.' }),
+          selector: z
+            .string()
+            .min(1)
+            .max(1000)
+            .meta({ meaning: 'Their labels, as `kubectl get pods --selector` takes them.' }),
+        }),
+      )
+      .max(100)
+      .default([])
       .meta({
-        meaning: 'The only namespaces that are asked for; absent: each with a Service that carries traffic.',
-        kind: 'list of namespaces',
+        meaning:
+          'Pods whose proxies should report, by namespace and label selector: coverage then says which do not. It needs list on pods there.',
+        kind: 'list of {namespace, selector}',
       }),
     watchMs: whole(
       20 * second,
@@ -104,11 +119,17 @@ const kubernetes = section(
     ),
   },
   'Discovery by the EndpointSlices of Kubernetes. It needs list and watch on endpointslices (discovery.k8s.io), no more.',
-).refine((value) => !(value.staleAfterMs <= value.watchMs + value.timeoutMs), {
-  error: 'more than watchMs + timeoutMs, or a quiet view is stale between two proofs',
-  path: ['staleAfterMs'],
-  when: isObject,
-});
+)
+  .refine((value) => value.enabled || value.expectedReporters.length === 0, {
+    error: 'true, because expectedReporters are asked for',
+    path: ['enabled'],
+    when: isObject,
+  })
+  .refine((value) => !(value.staleAfterMs <= value.watchMs + value.timeoutMs), {
+    error: 'more than watchMs + timeoutMs, or a quiet view is stale between two proofs',
+    path: ['staleAfterMs'],
+    when: isObject,
+  });
 
 /** `discovery` of the config. */
 export const discovery = section(

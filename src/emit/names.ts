@@ -172,6 +172,14 @@ export const metrics = {
     description: 'Proxies that reported here before and do not now. What they still use is not known.',
     attributes: [a.profile],
   },
+  coverageExpected: {
+    name: 'sidelight.coverage.expected',
+    kind: 'gauge',
+    unit: '{reporter}',
+    description:
+      'Proxies that should report, to any replica. Absent where the config does not say it, or it is not known now.',
+    attributes: [],
+  },
   coverageLastEntryAge: {
     name: 'sidelight.coverage.last_entry.age',
     kind: 'gauge',

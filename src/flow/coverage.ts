@@ -1,3 +1,4 @@
+import type { ExpectedReporter } from '../model/expected-reporter.ts';
 import { type Profile, profiles, type Reporter } from '../model/reporter.ts';
 
 /** Who reports, and by which config. */
@@ -64,6 +65,13 @@ export class Coverage {
     return [...this.#byId.values()];
   }
 
+  /** Those that should report and do not, in any profile; another replica may hear them. `quietMs`: see `summary`. */
+  missing(expected: readonly ExpectedReporter[], nowMs: number, quietMs: number): ExpectedReporter[] {
+    const reporting = this.reporters().filter((row) => isReporting(row, nowMs, quietMs));
+    const pods = new Set(reporting.map(({ reporter }) => podKey(reporter)));
+    return expected.filter((one) => !pods.has(podKey(one)));
+  }
+
   /**
    * Per profile: how many report now (a stream is open, or, in `tag`, a request within `quietMs`), how many are
    * remembered but do not, and the last entry.
@@ -74,13 +82,21 @@ export class Coverage {
   ): { profile: Profile; reporters: number; silent: number; lastEntryMs: number | undefined }[] {
     return profiles.map((profile) => {
       const seen = this.reporters().filter((row) => row.profile === profile);
-      // Either way: after our clock was set back nobody is heard in the future.
-      const lately = (row: CoveredReporter) => Math.abs(nowMs - row.lastEntryMs) < quietMs;
-      const active = seen.filter((row) => row.streams > 0 || (profile === 'tag' && lately(row)));
+      const active = seen.filter((row) => isReporting(row, nowMs, quietMs));
       const silent = seen.length - active.length;
       return { profile, reporters: active.length, silent, lastEntryMs: seen.at(-1)?.lastEntryMs };
     });
   }
+}
+
+/** A stream is open, or, in `tag`, there was a request within `quietMs`. */
+function isReporting({ streams, profile, lastEntryMs }: CoveredReporter, nowMs: number, quietMs: number): boolean {
+  // Either way: after our clock was set back nobody is heard in the future.
+  return streams > 0 || (profile === 'tag' && Math.abs(nowMs - lastEntryMs) < quietMs);
+}
+
+function podKey({ namespace, pod }: ExpectedReporter): string {
+  return `${namespace}/${pod}`;
 }
 
 function idOf({ nodeId, pod, workload }: Reporter, profile: Profile): string {

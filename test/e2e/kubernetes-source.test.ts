@@ -10,7 +10,7 @@ import { tempDir } from '../../src/lab/temp-dir.ts';
 import { discovering, noRule } from '../support/discovery.ts';
 import type { KubernetesApi } from '../support/kubernetes-api.ts';
 import { startKubernetesApi } from '../support/kubernetes-api.ts';
-import { type SlicePod, sliceOf, slicesRole } from '../support/slices.ts';
+import { roleOf, type SlicePod, sliceOf } from '../support/slices.ts';
 import { until } from '../support/until.ts';
 
 /* The EndpointSlice source against a real API server. */
@@ -29,7 +29,8 @@ async function setUp(context: TestContext, verbs = ['list', 'watch']) {
   const setPods = async (...pods: SlicePod[]) =>
     void (await api.admin.apply(sliceOf({ namespace, service: 'cart' }, pods)));
   const grant = async (granted: string[]) => {
-    for (const object of slicesRole(namespace, 'reader', granted)) await api.admin.apply(object);
+    for (const object of roleOf({ namespace, account: 'reader', resource: 'endpointslices' }, granted))
+      await api.admin.apply(object);
   };
   await grant(verbs);
   const token = await api.serviceAccountToken(namespace, 'reader');

@@ -6,10 +6,10 @@ import {
   drainStates,
   type EndpointFacts,
   type HeldConnection,
-  judgeDrained,
   type ReplicaFacts,
   type ReporterFacts,
-} from '../../src/judge/drained.ts';
+} from '../../src/judge/drain-facts.ts';
+import { judgeDrained } from '../../src/judge/drained.ts';
 import { pinUnknownReasons } from '../../src/model/verdict.ts';
 import { drainFacts, endpointFacts, heldConnection, hour, minute, nowMs } from '../support/drain-facts.ts';
 import { cart, shop } from '../support/fake-replica.ts';
@@ -89,6 +89,13 @@ const anyFacts: fc.Arbitrary<DrainFacts> = fc.record({
   endpoints: fc.array(endpoint, { maxLength: 2 }),
   nameIsKnown: fc.boolean(),
   reporters: fc.array(reporterFact, { maxLength: 3 }),
+  expected: fc.option(
+    fc.record({
+      missing: few(fc.constantFrom({ namespace: 'web', pod: shop.pod }, { namespace: 'web', pod: 'late-1' })),
+      unknown: fc.option(fc.constant({ subject: 'web', error: '' }), { nil: undefined }),
+    }),
+    { nil: undefined },
+  ),
   gaps: few(
     fc.record({
       reason: fc.constantFrom('no_reporter' as const, 'reporter_silent' as const),
@@ -99,7 +106,16 @@ const anyFacts: fc.Arbitrary<DrainFacts> = fc.record({
 });
 
 /** What is drained, with some of it otherwise: left to chance, hardly anything is. */
-const parts = ['quietForMs', 'ignored', 'replicas', 'endpoints', 'nameIsKnown', 'reporters', 'gaps'] as const;
+const parts = [
+  'quietForMs',
+  'ignored',
+  'replicas',
+  'endpoints',
+  'nameIsKnown',
+  'reporters',
+  'expected',
+  'gaps',
+] as const;
 const facts = fc
   .tuple(anyFacts, fc.subarray([...parts]))
   .map(([other, changed]) => drainFacts(Object.fromEntries(changed.map((part) => [part, other[part]]))));

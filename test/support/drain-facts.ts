@@ -4,7 +4,7 @@ import type {
   HeldConnection,
   ReplicaFacts,
   ReporterFacts,
-} from '../../src/judge/drained.ts';
+} from '../../src/judge/drain-facts.ts';
 import { holder, oldEndpoint, shop } from './fake-replica.ts';
 
 /** The moment at which all of these are judged. */
@@ -62,6 +62,7 @@ export function drainFacts(over: Partial<DrainFacts> = {}): DrainFacts {
     endpoints: [endpointFacts()],
     nameIsKnown: false,
     reporters: [reporterFacts()],
+    expected: undefined,
     gaps: [],
     ...over,
   };

@@ -104,6 +104,8 @@ export interface Script {
   moreReporters: boolean;
   endpoints: readonly EndpointReport[];
   reporters: readonly FakeReporter[];
+  /** Pods that should report; absent: nobody said who should. */
+  expected?: { missing: readonly { namespace: string; pod: string }[]; stale?: boolean; lastError?: string };
   clusters: readonly FakeCluster[];
   closed: readonly FakeClosed[];
   /** Instead of a good answer to everything. */
@@ -172,6 +174,7 @@ function answerTo(path: string, script: Script, bornMs: number): object | undefi
       return {
         nowMs,
         truncated: script.moreReporters,
+        expected: script.expected && { subject: 'pods of web', stale: false, truncated: false, ...script.expected },
         reporters: script.reporters.map(
           ({ reporter, profile = 'observe', configVersion = 2, streams = 1, lastEntryMs = -1000 }) => ({
             ...reporter,

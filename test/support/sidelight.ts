@@ -20,6 +20,7 @@ export interface TestSidelight {
 export async function startTestSidelight(
   input: ConfigInput = {},
   env: Record<string, string> = {},
+  now: () => number = Date.now,
 ): Promise<TestSidelight> {
   const checked = checkConfig(
     stringify({
@@ -36,7 +37,7 @@ export async function startTestSidelight(
     version: '0.0.0-test',
     env: { OTEL_BSP_SCHEDULE_DELAY: '50', ...env },
     logger: keepingLogger(log),
-    now: Date.now,
+    now,
     monotonicMs: () => performance.now(),
     random: Math.random,
   });

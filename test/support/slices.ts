@@ -29,8 +29,13 @@ export function sliceOf(
   };
 }
 
-/** What is needed and no more, bound to a service account: some verbs on slices, in one namespace. */
-export function slicesRole(namespace: string, account: string, verbs: readonly string[]): KubernetesObject[] {
+const groups = { endpointslices: 'discovery.k8s.io', pods: '' };
+
+/** Some verbs on one resource in one namespace, bound to a service account. */
+export function roleOf(
+  { namespace, account, resource }: { namespace: string; account: string; resource: keyof typeof groups },
+  verbs: readonly string[],
+): KubernetesObject[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const metadata = { name: account, namespace };
   return [
@@ -38,7 +43,7 @@ export function slicesRole(namespace: string, account: string, verbs: readonly s
       apiVersion,
       kind: 'Role',
       metadata,
-      rules: [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs }],
+      rules: [{ apiGroups: [groups[resource]], resources: [resource], verbs }],
     },
     {
       apiVersion,

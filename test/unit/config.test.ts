@@ -23,7 +23,7 @@ test('an empty text is the defaults', () => {
     },
     clusters: [],
     discovery: {
-      kubernetes: { enabled: false, watchMs: 20_000, timeoutMs: 10_000, staleAfterMs: 60_000 },
+      kubernetes: { enabled: false, expectedReporters: [], watchMs: 20_000, timeoutMs: 10_000, staleAfterMs: 60_000 },
       dns: {
         enabled: true,
         servers: [],

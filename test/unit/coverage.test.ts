@@ -79,3 +79,30 @@ describe('over the bound', () => {
     expect(ids(coverage)).toEqual(['open', 'new']);
   });
 });
+
+describe('who should report and does not', () => {
+  const quietMs = 60_000;
+  const pods = (...names: string[]) => names.map((pod) => ({ namespace: 'shop', pod }));
+  const inPod = (pod: string, profile: Profile = 'observe', namespace = 'shop'): Covering => ({
+    reporter: { ...reporter, namespace, pod, nodeId: `${pod}.${namespace}` },
+    profile,
+    configVersion: 2,
+  });
+
+  it('is a pod of which no log stream is open', () => {
+    const coverage = new Coverage(10);
+    coverage.heard(inPod('a'), 1000, 1);
+    coverage.heard(inPod('b'), 1000, 1);
+    coverage.heard(inPod('c', 'observe', 'other'), 1000, 1);
+    expect(coverage.missing(pods('a', 'b', 'c'), 2000, quietMs)).toEqual(pods('c'));
+    coverage.streamEnded(inPod('b'));
+    expect(coverage.missing(pods('a', 'b', 'c'), 2000, quietMs)).toEqual(pods('b', 'c'));
+  });
+
+  it('is, in profile tag, a pod without a request lately', () => {
+    const coverage = new Coverage(10);
+    coverage.heard(inPod('a', 'tag'), 1000);
+    expect(coverage.missing(pods('a'), 1000 + quietMs - 1, quietMs)).toEqual([]);
+    expect(coverage.missing(pods('a'), 1000 + quietMs, quietMs)).toEqual(pods('a'));
+  });
+});

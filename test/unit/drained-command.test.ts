@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { BlindReason } from '../../src/judge/drained.ts';
+import type { BlindReason } from '../../src/judge/drain-facts.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import {
   cart,
@@ -218,6 +218,18 @@ describe('exit code 3', () => {
       {},
     ],
     [
+      'one that should report never did',
+      { expected: { missing: [{ namespace: 'web', pod: 'late-1' }] } },
+      'reporter_missing',
+      {},
+    ],
+    [
+      'who should report is not known',
+      { expected: { missing: [], stale: true, lastError: '401 Unauthorized' } },
+      'expected_unknown',
+      {},
+    ],
+    [
       'a proxy with a config that does not flush long requests',
       { reporters: [{ reporter: shop }, { reporter: cart, configVersion: 1 }] },
       'long_requests_not_flushed',
@@ -258,6 +270,13 @@ describe('exit code 3', () => {
     const run = await json([replica], options);
     expect(run).toMatchObject({ code: 3, verdict: 'blind', endedBy: 'verdict' });
     expect(run.blind.map((one) => one.reason)).toContain(reason);
+  });
+
+  it('one that should report and has its log stream to another replica does report', async () => {
+    const expected = { missing: [{ namespace: 'web', pod: cart.pod }] };
+    const [here, there] = [await start({ expected }), await start({ reporters: [{ reporter: cart }] })];
+    expect(await json([here])).toMatchObject({ code: 3, blind: [{ reason: 'reporter_missing', subject: 'cart-1' }] });
+    expect(await json([here, there])).toMatchObject({ code: 0, blind: [] });
   });
 
   it('a replica that nobody listens for, beside a good one', async () => {

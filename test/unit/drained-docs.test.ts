@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { exitCodes, wrongArguments } from '../../src/cli/drained/decide.ts';
-import { blindReasons, drainStates } from '../../src/judge/drained.ts';
+import { blindReasons, drainStates } from '../../src/judge/drain-facts.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { readDoc, tableOf } from '../support/doc-tables.ts';
 import { holder, leftEndpoint, startFakeReplica } from '../support/fake-replica.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type BlindReason, type DrainFacts, type DrainState, judgeDrained } from '../../src/judge/drained.ts';
+import { type BlindReason, type DrainFacts, type DrainState } from '../../src/judge/drain-facts.ts';
+import { judgeDrained } from '../../src/judge/drained.ts';
 import {
   drainFacts,
   endpointFacts,
@@ -97,6 +98,22 @@ describe('what hides the truth', () => {
         reporters: [reporterFacts(), reporterFacts({ reporter: cart, profile: 'tag', lastEntryMs: nowMs - 2 * hour })],
       },
       [],
+    ],
+    ['all that should report do', { expected: { missing: [], unknown: undefined } }, []],
+    [
+      'one that should report and never did',
+      { expected: { missing: [{ namespace: 'web', pod: 'late-1' }], unknown: undefined } },
+      ['reporter_missing'],
+    ],
+    [
+      'the same, said to be gone',
+      { expected: { missing: [{ namespace: 'web', pod: 'late-1' }], unknown: undefined }, ignored: ['late-1'] },
+      [],
+    ],
+    [
+      'the list of those that should report is old',
+      { expected: { missing: [], unknown: { subject: 'web app=shop', error: '401' } } },
+      ['expected_unknown'],
     ],
     ['nobody knows it', { endpoints: [] }, ['source_blind']],
     ['no source', withEndpoint({ state: 'unknown', reason: 'no_source' }), ['source_blind']],

@@ -34,6 +34,7 @@ describe('the names of metrics', () => {
       'sidelight.discovery.changes': 'sidelight_discovery_changes_total',
       'sidelight.coverage.reporters': 'sidelight_coverage_reporters',
       'sidelight.coverage.silent': 'sidelight_coverage_silent',
+      'sidelight.coverage.expected': 'sidelight_coverage_expected',
       'sidelight.coverage.last_entry.age': 'sidelight_coverage_last_entry_age_seconds',
       'sidelight.self.streams': 'sidelight_self_streams',
       'sidelight.self.messages': 'sidelight_self_messages_total',

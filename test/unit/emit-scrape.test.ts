@@ -142,6 +142,7 @@ describe('the scrape', () => {
           { profile: 'observe', reporters: 3, silent: 2, lastEntryMs: now - 250 },
           { profile: 'tag', reporters: 0, silent: 0, lastEntryMs: undefined },
         ],
+        expected: () => 5,
         unused: () =>
           new Map([
             ['app', 1],
@@ -158,6 +159,7 @@ describe('the scrape', () => {
     ).toBe(2);
     expect(total(families, 'sidelight_coverage_reporters', { sidelight_profile: 'observe' })).toBe(3);
     expect(samplesOf(families, 'sidelight_coverage_reporters', { sidelight_profile: 'tag' })[0]?.value).toBe(0);
+    expect(total(families, 'sidelight_coverage_expected', {})).toBe(5);
     expect(
       samplesOf(families, 'sidelight_coverage_silent').map(({ labels, value }) => [labels['sidelight_profile'], value]),
     ).toEqual([

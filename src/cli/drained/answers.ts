@@ -76,6 +76,15 @@ export type HolderSeen = EndpointSeen['holders'][number];
 export const reportersAnswer = z.object({
   nowMs: ms,
   truncated: z.boolean().default(false),
+  expected: z
+    .object({
+      subject: z.string(),
+      stale: z.boolean(),
+      lastError: z.string().optional(),
+      truncated: z.boolean(),
+      missing: z.array(z.object({ namespace: z.string(), pod: z.string() })),
+    })
+    .optional(),
   reporters: z.array(
     reporter.extend({
       profile: z.enum(profiles),

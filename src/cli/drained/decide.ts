@@ -1,4 +1,4 @@
-import type { Blindness, DrainState, DrainVerdict, HeldConnection } from '../../judge/drained.ts';
+import type { Blindness, DrainState, DrainVerdict, HeldConnection } from '../../judge/drain-facts.ts';
 
 export interface Decision {
   exitCode: number;

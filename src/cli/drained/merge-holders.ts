@@ -1,4 +1,4 @@
-import { type HeldConnection, reporterKey } from '../../judge/drained.ts';
+import { type HeldConnection, reporterKey } from '../../judge/drain-facts.ts';
 import type { ClosedConnection } from './snapshot.ts';
 
 /** Two tellings of one connection agree this well, by two clocks that were each compared with Envoy's. */

@@ -1,10 +1,11 @@
-import type { EndpointFacts, ReporterFacts } from '../../judge/drained.ts';
-import { reporterKey } from '../../judge/drained.ts';
+import type { DrainFacts, EndpointFacts, ReporterFacts } from '../../judge/drain-facts.ts';
+import { reporterKey } from '../../judge/drain-facts.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
 import { canonicalIp } from '../../lib/ip.ts';
 import type { EndpointState } from '../../model/endpoint-report.ts';
+import type { ExpectedReporter } from '../../model/expected-reporter.ts';
 import { mergeHolders } from './merge-holders.ts';
-import type { ClosedConnection, SeenEndpoint } from './snapshot.ts';
+import type { ClosedConnection, SeenEndpoint, Snapshot } from './snapshot.ts';
 
 /** What one replica said of one endpoint; `replica`: its name, absent where it is only remembered. */
 export interface Told {
@@ -56,6 +57,23 @@ export function mergeReporters(told: readonly ReporterFacts[]): ReporterFacts[] 
     merged.set(key, other === undefined ? one : mergeTwo(other, one));
   }
   return [...merged.values()];
+}
+
+/** Who should report, by any replica, and does so to none; `undefined`: no replica was told who should. */
+export function mergeExpected(
+  snapshots: readonly Pick<Snapshot, 'expected'>[],
+  reporters: readonly ReporterFacts[],
+): DrainFacts['expected'] {
+  const told = snapshots.flatMap(({ expected }) => expected ?? []);
+  if (told.length === 0) return undefined;
+  const isConnected = ({ namespace, pod }: ExpectedReporter) =>
+    reporters.some(({ connected, reporter }) => connected && reporter.pod === pod && reporter.namespace === namespace);
+  const missing = new Map(told.flatMap((one) => one.missing).map((one) => [`${one.namespace}/${one.pod}`, one]));
+  const blind = told.find(({ stale }) => stale);
+  return {
+    missing: [...missing.values()].filter((one) => !isConnected(one)),
+    unknown: blind && { subject: blind.subject, error: blind.lastError ?? '' },
+  };
 }
 
 function mergeTwo(a: ReporterFacts, b: ReporterFacts): ReporterFacts {

@@ -1,6 +1,14 @@
-import { type DrainFacts, type DrainVerdict, type Gap, judgeDrained, type ReplicaFacts } from '../../judge/drained.ts';
+import { type DrainFacts, type DrainVerdict, type Gap, type ReplicaFacts } from '../../judge/drain-facts.ts';
+import { judgeDrained } from '../../judge/drained.ts';
 import type { Address } from './ask.ts';
-import { endpointsThatLeft, type MergedEndpoint, mergeEndpoints, mergeReporters, type Told } from './merge.ts';
+import {
+  endpointsThatLeft,
+  type MergedEndpoint,
+  mergeEndpoints,
+  mergeExpected,
+  mergeReporters,
+  type Told,
+} from './merge.ts';
 import {
   type AskReplicasOptions,
   askClosed,
@@ -66,6 +74,8 @@ export class Observer {
     const asked = target.kind === 'host' ? endpointsThatLeft(merged) : merged;
     const isUnclear = asked.length === 0 || asked.some(({ state }) => state === 'unknown');
     const name = isUnclear ? await askClusters(addresses, this.#options, signal) : undefined;
+    const snapshots = good.map(([, { last }]) => last.snapshot);
+    const reporters = mergeReporters(snapshots.flatMap((snapshot) => snapshot.reporters));
     const facts = {
       nowMs: now(),
       quietForMs,
@@ -73,7 +83,8 @@ export class Observer {
       replicas,
       endpoints: asked.map((one) => ({ ...one, sourceError: name?.errors.get(one.cluster) })),
       nameIsKnown: name?.isKnown === true,
-      reporters: mergeReporters(good.flatMap(([, { last }]) => last.snapshot.reporters)),
+      reporters,
+      expected: mergeExpected(snapshots, reporters),
     };
     this.#heed(judgeDrained({ ...facts, gaps: [] }), facts.nowMs);
     return { ...facts, gaps: this.#gaps };

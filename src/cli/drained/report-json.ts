@@ -1,4 +1,4 @@
-import { type HeldConnection, reporterName } from '../../judge/drained.ts';
+import { type HeldConnection, reporterName } from '../../judge/drain-facts.ts';
 import type { Reporter } from '../../model/reporter.ts';
 import type { End } from './report.ts';
 import { ignoredNames } from './words.ts';

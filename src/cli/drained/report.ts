@@ -1,5 +1,5 @@
-import type { DrainState, DrainVerdict, HeldConnection } from '../../judge/drained.ts';
-import { reporterName } from '../../judge/drained.ts';
+import type { DrainState, DrainVerdict, HeldConnection } from '../../judge/drain-facts.ts';
+import { reporterName } from '../../judge/drain-facts.ts';
 import type { Decision } from './decide.ts';
 import { durationText } from './duration.ts';
 import type { ObservedFacts } from './observer.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DrainVerdict, judgeDrained } from '../../judge/drained.ts';
+import { type DrainVerdict } from '../../judge/drain-facts.ts';
+import { judgeDrained } from '../../judge/drained.ts';
 import type { Surroundings } from '../serve/serve.ts';
 import { signalCode } from '../signal-code.ts';
 import { type Resolve, systemResolve } from './addresses.ts';
@@ -119,6 +120,7 @@ function notAsked({ quietForMs, ignored }: DrainedOptions, nowMs: number): Momen
     endpoints: [],
     nameIsKnown: false,
     reporters: [],
+    expected: undefined,
     gaps: [],
   };
   return { facts, verdict: judgeDrained(facts) satisfies DrainVerdict };

@@ -1,5 +1,5 @@
-import type { HeldConnection, ReporterFacts } from '../../judge/drained.ts';
-import { reporterKey } from '../../judge/drained.ts';
+import type { HeldConnection, ReporterFacts } from '../../judge/drain-facts.ts';
+import { reporterKey } from '../../judge/drain-facts.ts';
 import type { EndpointState, HolderState } from '../../model/endpoint-report.ts';
 import type { Reporter } from '../../model/reporter.ts';
 import type { PinUnknownReason } from '../../model/verdict.ts';
@@ -35,6 +35,8 @@ export interface Snapshot {
   truncated: boolean;
   endpoints: readonly SeenEndpoint[];
   reporters: readonly ReporterFacts[];
+  /** Who should report and does not to this replica; absent: it was not told who should. */
+  expected: ReportersSeen['expected'];
 }
 
 /** A connection whose end a replica knows. */
@@ -61,7 +63,8 @@ export function snapshotOf(endpoints: EndpointsSeen, reporters: ReportersSeen, r
   );
   return {
     startedMs: mapped(endpoints.startedMs),
-    truncated: endpoints.truncated || reporters.truncated,
+    truncated: endpoints.truncated || reporters.truncated || reporters.expected?.truncated === true,
+    expected: reporters.expected,
     endpoints: endpoints.endpoints.map((seen) => endpointOf(seen, mapped)),
     reporters: reporters.reporters.map(({ profile, configVersion, streams, lastEntryMs, ...reporter }) => ({
       reporter,

@@ -1,4 +1,4 @@
-import { type Blindness, type BlindReason, type HeldConnection, reporterName } from '../../judge/drained.ts';
+import { type Blindness, type BlindReason, type HeldConnection, reporterName } from '../../judge/drain-facts.ts';
 import { durationText } from './duration.ts';
 import type { MergedEndpoint } from './merge.ts';
 import type { ObservedFacts } from './observer.ts';
@@ -8,6 +8,9 @@ type Part = 'subject' | 'more' | 'passes' | 'detail';
 const sentences: Record<BlindReason, (of: Record<Part, string>) => string> = {
   no_reporter: ({ more, passes }) => `no proxy has a log stream open: nothing is recorded${more}${passes}`,
   reporter_silent: ({ subject, more, passes }) => `${subject} used it and has no log stream open${more}${passes}`,
+  reporter_missing: ({ subject, more }) =>
+    `${subject}${more} should report and has no log stream open: no traffic yet, or not attached`,
+  expected_unknown: ({ subject, more }) => `who should report is not known: ${subject}${more}`,
   long_requests_not_flushed: ({ subject, more }) => `${subject} tells of a request only at its end${more}`,
   source_blind: ({ subject, detail }) =>
     `no source tells whether it is listed: ${[subject, detail].filter((part) => part !== '').join(': ')}`,
@@ -65,10 +68,12 @@ export function holderText(holder: HeldConnection, nowMs: number): string {
 export function ignoredNames({
   ignored,
   reporters,
+  expected,
   endpoints,
 }: ObservedFacts): { id: string; known: boolean; connected: boolean }[] {
   const all = [
     ...reporters.map(({ reporter }) => reporter),
+    ...(expected?.missing ?? []).map(({ pod }) => ({ nodeId: '', pod })),
     ...endpoints.flatMap(({ users, holders }) => [...users, ...holders.map(({ reporter }) => reporter)]),
   ];
   const isMeant = (id: string) => (reporter: { nodeId: string; pod: string }) =>

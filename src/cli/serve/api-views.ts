@@ -3,6 +3,7 @@ import type { CoveredReporter } from '../../flow/coverage.ts';
 import type { BoardRow } from '../../flow/pin-board.ts';
 import { adviseOn } from '../../judge/advice.ts';
 import { contradictionOf } from '../../judge/contradiction.ts';
+import type { ExpectedReporter, ExpectedReporters } from '../../model/expected-reporter.ts';
 import type { ClearedPin } from '../../model/pin-life.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import type { PinVerdict } from '../../model/verdict.ts';
@@ -66,7 +67,7 @@ export function clustersView(view: DiscoveryView, flipsOf: (cluster: string) => 
       .slice(0, longest)
       .map(({ listed, left, terminating, earlier, ...known }) => ({
         ...known,
-        stale: known.lastAnswerMs === undefined || nowMs - known.lastAnswerMs > known.staleAfterMs,
+        stale: isStale(known, nowMs),
         listed: Array.from(listed, ([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
         left: Array.from(left, ([endpoint, leftAtMs]) => ({ endpoint, leftAtMs })),
         ...(terminating && { terminating: Array.from(terminating, ([endpoint, times]) => ({ endpoint, ...times })) }),
@@ -85,15 +86,38 @@ function proxyView({ hosts, ...proxy }: ProxyView, nowMs: number) {
   };
 }
 
-/** `/api/v1/reporters`: who reports, and when it was last heard. */
-export function reportersView(reporters: readonly CoveredReporter[], nowMs: number) {
+/** `/api/v1/reporters`: who reports, when it was last heard, and who should report besides, if the config says it. */
+export function reportersView(
+  reporters: readonly CoveredReporter[],
+  expected: { list: ExpectedReporters; missing: readonly ExpectedReporter[] } | undefined,
+  nowMs: number,
+) {
   return {
     nowMs,
+    expected: expected && expectedView(expected.list, expected.missing, nowMs),
     truncated: reporters.length > mostReporters,
     reporters: reporters
       .slice(-mostReporters)
       .map(({ reporter, ...row }) => ({ ...reporter, ...row, silentMs: Math.max(0, nowMs - row.lastEntryMs) })),
   };
+}
+
+function expectedView({ pods, ...list }: ExpectedReporters, missing: readonly ExpectedReporter[], nowMs: number) {
+  return {
+    ...list,
+    stale: isStale(list, nowMs),
+    pods: pods.length,
+    reporting: pods.length - missing.length,
+    truncated: missing.length > mostReporters,
+    missing: missing.slice(0, mostReporters),
+  };
+}
+
+function isStale(
+  { lastAnswerMs, staleAfterMs }: Pick<ExpectedReporters, 'lastAnswerMs' | 'staleAfterMs'>,
+  nowMs: number,
+) {
+  return lastAnswerMs === undefined || nowMs - lastAnswerMs > staleAfterMs;
 }
 
 function connectionView(connection: UpstreamConnection, verdict: PinVerdict) {

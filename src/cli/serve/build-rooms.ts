@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createClusterRules } from '../../config/cluster-rules.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Discovery } from '../../discovery/discovery.ts';
+import type { ExpectedPods } from '../../discovery/kubernetes/expected-pods.ts';
 import type { SavedSubject } from '../../discovery/saved.ts';
 import { createEmit, type Emit } from '../../emit/create-emit.ts';
 import { unusedEndpoints } from '../../endpoints/report.ts';
@@ -12,7 +13,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { auditPins, type Books, openBooks } from './books.ts';
 import { ClockWatch } from './clock-watch.ts';
 import { LagMeter } from './lag-meter.ts';
-import { buildDiscovery, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
+import { buildDiscovery, buildExpected, buildIngress, buildRecorder, type Ground, pinGauges } from './rooms.ts';
 
 export interface SidelightOptions {
   config: Config;
@@ -33,7 +34,7 @@ const beatMs = 250;
 /** How often pins are judged although no entry tells of them, ms. */
 const auditMs = 1000;
 /** A proxy that only tags no longer counts as reporting after so long without a request, ms. */
-const reporterQuietMs = 60_000;
+export const reporterQuietMs = 60_000;
 
 /** Every room, joined to the others. */
 export interface Rooms {
@@ -42,6 +43,8 @@ export interface Rooms {
   emit: Emit;
   recorder: Recorder;
   coverage: Coverage;
+  /** Absent: the config does not say who should report. */
+  expected: ExpectedPods | undefined;
   books: Books;
   ingress: Ingress;
   lag: LagMeter;
@@ -70,6 +73,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
       touch();
     },
   });
+  const expected = buildExpected(ground);
   const coverage = new Coverage(config.limits.reporters);
   const emit = createEmit({
     limits: config.limits,
@@ -87,6 +91,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
       pins: () => pinGauges(recorder, ground.rules),
       discovery: () => discovery.snapshot(),
       coverage: () => coverage.summary(now(), reporterQuietMs),
+      expected: () => expected?.count(),
       unused: () => unusedEndpoints(books.activity.uses(now()), discovery.snapshot()),
       eventLoopLagMs: () => lag.takeMs(),
     },
@@ -104,6 +109,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
     emit,
     recorder,
     coverage,
+    expected,
     books,
     ingress,
     lag,

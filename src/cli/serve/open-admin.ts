@@ -2,14 +2,14 @@ import { type Admin, startAdmin } from '../../admin/server.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
 import { clustersView, pinsView, reportersView } from './api-views.ts';
 import { reportEndpoints, windowMs } from './books.ts';
-import type { Rooms } from './build-rooms.ts';
+import { type Rooms, reporterQuietMs } from './build-rooms.ts';
 
 /** Rows of one answer about endpoints. */
 const maxEndpointRows = 1000;
 
 /** Listens for HTTP. Rejects with `listen_failed`. */
 export async function openAdmin(
-  { ground, discovery, emit, recorder, coverage, books, startedMs, heedClock }: Rooms,
+  { ground, discovery, emit, recorder, coverage, expected, books, startedMs, heedClock }: Rooms,
   state: { serving: boolean },
 ): Promise<Admin> {
   const { config, logger, now, rules } = ground;
@@ -35,7 +35,12 @@ export async function openAdmin(
         };
       },
       clusters: () => clustersView(discovery.snapshot(), (cluster) => books.flips.of(cluster), now()),
-      reporters: () => reportersView(coverage.reporters(), now()),
+      reporters() {
+        const nowMs = now();
+        const list = expected?.list();
+        const whoShould = list && { list, missing: coverage.missing(list.pods, nowMs, reporterQuietMs) };
+        return reportersView(coverage.reporters(), whoShould, nowMs);
+      },
     },
     onError: (error) => logger.error('http.failed', { error }),
   });

@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts';
 import { reporterOf } from '../../decode/reporter.ts';
 import type { EndpointChange } from '../../discovery/change.ts';
 import { Discovery, type DiscoveryOptions } from '../../discovery/discovery.ts';
+import { ExpectedPods } from '../../discovery/kubernetes/expected-pods.ts';
 import type { Emit } from '../../emit/create-emit.ts';
 import type { PinnedConnection } from '../../emit/metrics/gauges.ts';
 import type { Coverage } from '../../flow/coverage.ts';
@@ -11,6 +12,7 @@ import { judgeTagged } from '../../flow/tag-pin.ts';
 import type { LogSink } from '../../ingress/log-stream.ts';
 import { createIngress, type Ingress } from '../../ingress/server.ts';
 import { createTagger, type Tagger } from '../../ingress/tagger.ts';
+import type { SidelightError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import { type Books, idleTimeoutOf, rememberedMs } from './books.ts';
@@ -59,6 +61,15 @@ export function buildDiscovery(
     },
     onError: (error) => logger.warn('discovery.failed', { error }),
   });
+}
+
+/** Who should report; `undefined`: the config does not say it. */
+export function buildExpected({ config, logger, env, now }: Ground): ExpectedPods | undefined {
+  const { expectedReporters: selectors, kubeconfig, timeoutMs, staleAfterMs } = config.discovery.kubernetes;
+  if (selectors.length === 0) return undefined;
+  const access = kubernetesAccess(kubeconfig, env);
+  const onError = (error: SidelightError) => logger.warn('coverage.failed', { error });
+  return new ExpectedPods({ access, selectors, timeoutMs, staleAfterMs, now, onError });
 }
 
 export function buildRecorder(

@@ -25,6 +25,7 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
   let admin: Admin | undefined;
   try {
     await rooms.discovery.start();
+    rooms.expected?.start();
     kept?.attach(rooms);
     admin = await openAdmin(rooms, state);
     const grpcPort = await rooms.ingress.bind(config.listen.grpc);
@@ -46,12 +47,13 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
 }
 
 async function stop(rooms: Rooms, admin: Admin | undefined, kept: State | undefined, withinMs: number): Promise<void> {
-  const { ingress, recorder, discovery, emit, lag, beats } = rooms;
+  const { ingress, recorder, discovery, expected, emit, lag, beats } = rooms;
   await ingress.drain(withinMs / 2);
   for (const beat of beats) clearInterval(beat);
   recorder.flush();
   await kept?.stop();
   discovery.stop();
+  expected?.stop();
   await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
   lag.stop();
 }

@@ -20,8 +20,11 @@ export class ApiRefusal extends Error {
 }
 
 export interface ApiClient {
-  /** A whole answer, in time. Throws `kubernetes_failed` with the address and what the server said. */
-  get(pathAndQuery: string, signal: AbortSignal): Promise<unknown>;
+  /**
+   * A whole answer, in time; `accept`: the form in which it is asked for, JSON unless told otherwise. Throws
+   * `kubernetes_failed` with the address and what the server said.
+   */
+  get(pathAndQuery: string, signal: AbortSignal, accept?: string): Promise<unknown>;
   /** An answer that goes on: `begun` is called when it begins, which must be in time; then a value per line. Throws as `get`. */
   lines(pathAndQuery: string, signal: AbortSignal, begun: () => void): AsyncGenerator<unknown, void>;
 }
@@ -29,11 +32,11 @@ export interface ApiClient {
 /** Each request has a connection of its own, so that one that is answered proves that the server is there. */
 export function createApiClient(source: AccessSource, timeoutMs: number): ApiClient {
   return {
-    async get(pathAndQuery, signal) {
+    async get(pathAndQuery, signal, accept) {
       const inTime = new AbortController();
       const timer = setTimeout(() => inTime.abort(new Error(`no whole answer in ${timeoutMs} ms`)), timeoutMs);
       try {
-        const response = await open(source, pathAndQuery, AbortSignal.any([signal, inTime.signal]));
+        const response = await open(source, pathAndQuery, AbortSignal.any([signal, inTime.signal]), accept);
         return JSON.parse(await wholeText(response)) as unknown;
       } catch (error) {
         throw failure(pathAndQuery, inTime.signal.aborted ? inTime.signal.reason : error);
@@ -59,7 +62,12 @@ export function createApiClient(source: AccessSource, timeoutMs: number): ApiCli
 }
 
 /** The body of an answer with status 200. */
-async function open(source: AccessSource, pathAndQuery: string, signal: AbortSignal): Promise<IncomingMessage> {
+async function open(
+  source: AccessSource,
+  pathAndQuery: string,
+  signal: AbortSignal,
+  accept = 'application/json',
+): Promise<IncomingMessage> {
   const { server, ca, token, client, serverName } = await readAccess(source);
   const request = https.get(new URL(`${server.href.replace(/\/$/, '')}${pathAndQuery}`), {
     agent: false,
@@ -67,7 +75,7 @@ async function open(source: AccessSource, pathAndQuery: string, signal: AbortSig
     ...(ca === undefined ? {} : { ca }),
     ...client,
     ...(serverName === undefined ? {} : { servername: serverName }),
-    headers: { accept: 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    headers: { accept, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
   });
   // Whoever gives up while the answer is read is told by the answer; without a listener this one would end the process.
   request.on('error', () => undefined);

@@ -51,7 +51,7 @@ export function createCollector(options: CollectOptions): () => Collection {
 }
 
 function askSources(
-  { table, sources: { pins, discovery, coverage, unused, eventLoopLagMs } }: CollectOptions,
+  { table, sources: { pins, discovery, coverage, expected, unused, eventLoopLagMs } }: CollectOptions,
   atMs: number,
 ): { points: Point[]; left: ReadonlySet<Scope> | undefined; errors: unknown[] } {
   const points: Point[] = [];
@@ -72,6 +72,11 @@ function askSources(
     });
   if (discovery !== undefined) ask(() => discoveryPoints(discovery(), atMs));
   if (coverage !== undefined) ask(() => coveragePoints(coverage(), atMs));
+  if (expected !== undefined)
+    ask(() => {
+      const value = expected();
+      return value === undefined ? [] : [{ metric: metrics.coverageExpected, labels: {}, value }];
+    });
   if (unused !== undefined) ask(() => unusedPoints(unused()));
   if (eventLoopLagMs !== undefined)
     ask(() => [{ metric: metrics.selfEventLoopLag, labels: {}, value: eventLoopLagMs() / 1000 }]);

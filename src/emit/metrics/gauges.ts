@@ -35,6 +35,8 @@ export interface GaugeSources {
   pins: () => Iterable<PinnedConnection>;
   discovery: () => DiscoveryView;
   coverage: () => Iterable<Coverage>;
+  /** How many proxies should report; `undefined`: not known now. */
+  expected: () => number | undefined;
   /** Per cluster with traffic in the last 5 minutes: how many of its listed endpoints got none of it. */
   unused: () => ReadonlyMap<string, number>;
   /** 99th percentile, ms. */
