@@ -1,31 +1,36 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * A TCP port where nobody listens on any of the addresses, taken from the kernel's own choice. Connecting to it is
- * refused at once. Another process may take it later: where a port can be chosen by listening on 0, do that instead.
+ * Below what Linux gives to whoever asks for any port, every client's connection for one (32768 to 60999 by default): of
+ * those one that is free may be taken a moment later.
+ */
+const [lowest, highest] = [20_000, 32_000] as const;
+
+/**
+ * A TCP port where nobody listens on any of the addresses. Connecting to it is refused at once. Another process may take
+ * it later: where a port can be chosen by listening on 0, do that instead.
  */
 export async function freePort(addresses: readonly string[] = ['127.0.0.1']): Promise<number> {
   for (;;) {
-    const port = await portFreeOnAll(addresses);
-    if (port !== undefined) return port;
+    const port = randomInt(lowest, highest);
+    if (await isFreeOnAll(addresses, port)) return port;
   }
 }
 
-async function portFreeOnAll(addresses: readonly string[]): Promise<number | undefined> {
+async function isFreeOnAll(addresses: readonly string[], port: number): Promise<boolean> {
   const servers: net.Server[] = [];
-  let port = 0;
   try {
     for (const address of addresses) {
       const server = net.createServer();
       servers.push(server);
       server.listen({ host: address, port, exclusive: true });
       await once(server, 'listening');
-      port = (server.address() as net.AddressInfo).port;
     }
-    return port;
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
     throw error;
   } finally {
     for (const server of servers) server.close();

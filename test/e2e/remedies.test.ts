@@ -261,7 +261,10 @@ function session(name: string, options: { extra?: Json; tcpProxy?: Json }, then:
     await envoy.admin.waitForStat(`cluster.${name}.membership_healthy`, (hosts) => hosts === 1);
     keepTalking(cleanup, () => tcpClient(envoy.port('tcp')));
     await until('bytes on the old address', () => old.bytes() > 0);
-    await until('a pin', async () => (await sidelight.metric('sidelight_pins', { cluster: name })) > 0);
+    // Not any pin: Sidelight must have heard that the address is listed before it leaves.
+    await until('a current pin', async () => {
+      return (await sidelight.metric('sidelight_pins', { cluster: name, pin: 'current' })) > 0;
+    });
     answer(newIp);
     await envoy.admin.waitForStat(`cluster.${name}.membership_change`, (changes) => changes === 2);
     await then({ old, next, stat: (stat) => envoy.admin.stat(stat) });
