@@ -1,4 +1,4 @@
-import type { ExpectedReporter } from '../model/expected-reporter.ts';
+import { type ExpectedReporter, podKey } from '../model/expected-reporter.ts';
 import { type Profile, profiles, type Reporter } from '../model/reporter.ts';
 
 /** Who reports, and by which config. */
@@ -93,10 +93,6 @@ export class Coverage {
 function isReporting({ streams, profile, lastEntryMs }: CoveredReporter, nowMs: number, quietMs: number): boolean {
   // Either way: after our clock was set back nobody is heard in the future.
   return streams > 0 || (profile === 'tag' && Math.abs(nowMs - lastEntryMs) < quietMs);
-}
-
-function podKey({ namespace, pod }: ExpectedReporter): string {
-  return `${namespace}/${pod}`;
 }
 
 function idOf({ nodeId, pod, workload }: Reporter, profile: Profile): string {

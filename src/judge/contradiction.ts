@@ -1,7 +1,7 @@
 import { ipWithPort } from '../lib/ip.ts';
 import type { Endpoint } from '../model/endpoint.ts';
 import { hasLeft, type PinVerdict } from '../model/verdict.ts';
-import type { ProxyHost, ProxyView } from '../model/view.ts';
+import { isStale, type ProxyHost, type ProxyView } from '../model/view.ts';
 
 /** How a proxy's own list contradicts the world's, or the bytes. docs/reference/verdicts.md. */
 export const contradictions = [
@@ -86,10 +86,6 @@ function connectionsOfHosts({ hosts }: ProxyView): number | undefined {
 /** An aggregate or a forward proxy has its connections elsewhere. */
 function countsOwnConnections({ type }: ProxyView): boolean {
   return type !== undefined && ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'EDS', 'ORIGINAL_DST'].includes(type);
-}
-
-function isStale({ lastAnswerMs, staleAfterMs }: ProxyView, nowMs: number): boolean {
-  return nowMs - lastAnswerMs > staleAfterMs;
 }
 
 /** The host that is the endpoint; every one with its address where the endpoint has no port. */

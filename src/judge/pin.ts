@@ -1,7 +1,7 @@
 import { ipWithPort } from '../lib/ip.ts';
 import type { Endpoint } from '../model/endpoint.ts';
 import type { Pin, PinUnknownReason, PinVerdict } from '../model/verdict.ts';
-import type { ClusterView, EarlierOwner } from '../model/view.ts';
+import { type ClusterView, type EarlierOwner, isStale } from '../model/view.ts';
 
 /** What is known of one request or connection. All times are epoch ms on our clock: the caller adds Envoy's offset. */
 export interface PinFacts {
@@ -80,7 +80,7 @@ export function listedSinceMs({ listed }: ClusterView, endpoint: Pick<Endpoint, 
 function blindness(view: ClusterView, nowMs: number): PinUnknownReason | undefined {
   if (!view.sameAsProxy) return 'other_resolver';
   if (view.firstAnswerMs === undefined || view.lastAnswerMs === undefined) return 'no_answer_yet';
-  return nowMs - view.lastAnswerMs > view.staleAfterMs ? 'source_stale' : undefined;
+  return isStale(view, nowMs) ? 'source_stale' : undefined;
 }
 
 function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: number): PinVerdict {

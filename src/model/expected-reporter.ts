@@ -16,3 +16,8 @@ export interface ExpectedReporters {
   /** The last failure, in words; absent after a good answer. */
   lastError: string | undefined;
 }
+
+/** By what a pod is told from others. */
+export function podKey({ namespace, pod }: ExpectedReporter): string {
+  return `${namespace}/${pod}`;
+}

@@ -105,3 +105,11 @@ export interface DiscoveryView {
   proxy(cluster: string, nodeId: string): ProxyView | undefined;
   proxies(): readonly ProxyView[];
 }
+
+/** Whether what a source said is too old to go by; so is what it never said. */
+export function isStale(
+  { lastAnswerMs, staleAfterMs }: { lastAnswerMs: number | undefined; staleAfterMs: number },
+  nowMs: number,
+): boolean {
+  return lastAnswerMs === undefined || nowMs - lastAnswerMs > staleAfterMs;
+}

@@ -3,7 +3,7 @@ import { reporterKey } from '../../judge/drain-facts.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
 import { canonicalIp } from '../../lib/ip.ts';
 import type { EndpointState } from '../../model/endpoint-report.ts';
-import type { ExpectedReporter } from '../../model/expected-reporter.ts';
+import { podKey } from '../../model/expected-reporter.ts';
 import { mergeHolders } from './merge-holders.ts';
 import type { ClosedConnection, SeenEndpoint, Snapshot } from './snapshot.ts';
 
@@ -66,12 +66,11 @@ export function mergeExpected(
 ): DrainFacts['expected'] {
   const told = snapshots.flatMap(({ expected }) => expected ?? []);
   if (told.length === 0) return undefined;
-  const isConnected = ({ namespace, pod }: ExpectedReporter) =>
-    reporters.some(({ connected, reporter }) => connected && reporter.pod === pod && reporter.namespace === namespace);
-  const missing = new Map(told.flatMap((one) => one.missing).map((one) => [`${one.namespace}/${one.pod}`, one]));
+  const missing = new Map(told.flatMap((one) => one.missing).map((one) => [podKey(one), one]));
+  for (const { connected, reporter } of reporters) if (connected) missing.delete(podKey(reporter));
   const blind = told.find(({ stale }) => stale);
   return {
-    missing: [...missing.values()].filter((one) => !isConnected(one)),
+    missing: [...missing.values()],
     unknown: blind && { subject: blind.subject, error: blind.lastError ?? '' },
   };
 }

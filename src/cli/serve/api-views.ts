@@ -7,7 +7,7 @@ import type { ExpectedReporter, ExpectedReporters } from '../../model/expected-r
 import type { ClearedPin } from '../../model/pin-life.ts';
 import type { UpstreamConnection } from '../../model/upstream-connection.ts';
 import type { PinVerdict } from '../../model/verdict.ts';
-import type { DiscoveryView, ProxyView } from '../../model/view.ts';
+import { type DiscoveryView, isStale, type ProxyView } from '../../model/view.ts';
 
 /** The most rows of one answer: the page and a person read it, not a database. */
 const longest = 1000;
@@ -81,7 +81,7 @@ export function clustersView(view: DiscoveryView, flipsOf: (cluster: string) => 
 function proxyView({ hosts, ...proxy }: ProxyView, nowMs: number) {
   return {
     ...proxy,
-    stale: nowMs - proxy.lastAnswerMs > proxy.staleAfterMs,
+    stale: isStale(proxy, nowMs),
     hosts: Array.from(hosts, ([endpoint, host]) => ({ endpoint, ...host })),
   };
 }
@@ -111,13 +111,6 @@ function expectedView({ pods, ...list }: ExpectedReporters, missing: readonly Ex
     truncated: missing.length > mostReporters,
     missing: missing.slice(0, mostReporters),
   };
-}
-
-function isStale(
-  { lastAnswerMs, staleAfterMs }: Pick<ExpectedReporters, 'lastAnswerMs' | 'staleAfterMs'>,
-  nowMs: number,
-) {
-  return lastAnswerMs === undefined || nowMs - lastAnswerMs > staleAfterMs;
 }
 
 function connectionView(connection: UpstreamConnection, verdict: PinVerdict) {

@@ -4,6 +4,7 @@ import https from 'node:https';
 import { z } from 'zod';
 import { SidelightError } from '../../lib/errors.ts';
 import { type AccessSource, readAccess } from './access.ts';
+import { startDeadline } from './deadline.ts';
 
 /** A slice has 1,000 endpoints at most, of some 400 bytes each, and a page of them `pageSize` slices. */
 const maxBytes = 64 * 1024 * 1024;
@@ -33,29 +34,27 @@ export interface ApiClient {
 export function createApiClient(source: AccessSource, timeoutMs: number): ApiClient {
   return {
     async get(pathAndQuery, signal, accept) {
-      const inTime = new AbortController();
-      const timer = setTimeout(() => inTime.abort(new Error(`no whole answer in ${timeoutMs} ms`)), timeoutMs);
+      const deadline = startDeadline(timeoutMs, `no whole answer in ${timeoutMs} ms`);
       try {
-        const response = await open(source, pathAndQuery, AbortSignal.any([signal, inTime.signal]), accept);
+        const response = await open(source, pathAndQuery, AbortSignal.any([signal, deadline.signal]), accept);
         return JSON.parse(await wholeText(response)) as unknown;
       } catch (error) {
-        throw failure(pathAndQuery, inTime.signal.aborted ? inTime.signal.reason : error);
+        throw failure(pathAndQuery, deadline.reasonOf(error));
       } finally {
-        clearTimeout(timer);
+        deadline.met();
       }
     },
     async *lines(pathAndQuery, signal, begun) {
-      const inTime = new AbortController();
-      const timer = setTimeout(() => inTime.abort(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+      const deadline = startDeadline(timeoutMs, `no answer in ${timeoutMs} ms`);
       try {
-        const response = await open(source, pathAndQuery, AbortSignal.any([signal, inTime.signal]));
-        clearTimeout(timer);
+        const response = await open(source, pathAndQuery, AbortSignal.any([signal, deadline.signal]));
+        deadline.met();
         begun();
         yield* jsonLines(response);
       } catch (error) {
-        throw failure(pathAndQuery, inTime.signal.aborted ? inTime.signal.reason : error);
+        throw failure(pathAndQuery, deadline.reasonOf(error));
       } finally {
-        clearTimeout(timer);
+        deadline.met();
       }
     },
   };
@@ -118,7 +117,8 @@ function messageOf(body: string): string | undefined {
   }
 }
 
-function failure(pathAndQuery: string, error: unknown): SidelightError {
+/** What went wrong at an address, as `kubernetes_failed` unless it is told already. */
+export function failure(pathAndQuery: string, error: unknown): SidelightError {
   if (error instanceof SidelightError) return error;
   return new SidelightError('kubernetes_failed', { path: pathAndQuery.split('?', 1)[0], cause: error });
 }

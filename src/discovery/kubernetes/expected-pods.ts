@@ -1,8 +1,9 @@
 import type { Clock } from '../../lib/clock.ts';
 import { SidelightError } from '../../lib/errors.ts';
-import type { ExpectedReporter, ExpectedReporters } from '../../model/expected-reporter.ts';
+import { type ExpectedReporter, type ExpectedReporters, podKey } from '../../model/expected-reporter.ts';
+import { isStale } from '../../model/view.ts';
 import type { AccessSource } from './access.ts';
-import { type ApiClient, createApiClient } from './api-client.ts';
+import { type ApiClient, createApiClient, failure } from './api-client.ts';
 import { metadataOnly, readPodPage } from './pod-page.ts';
 
 /** Pods of one namespace, by their labels. */
@@ -61,8 +62,7 @@ export class ExpectedPods {
 
   /** How many there are; `undefined`: the list is too old to tell. */
   count(): number | undefined {
-    const { pods, lastAnswerMs, staleAfterMs } = this.#known;
-    return lastAnswerMs === undefined || this.#options.now() - lastAnswerMs > staleAfterMs ? undefined : pods.length;
+    return isStale(this.#known, this.#options.now()) ? undefined : this.#known.pods.length;
   }
 
   async #round(): Promise<void> {
@@ -73,9 +73,9 @@ export class ExpectedPods {
       this.#known = { ...this.#known, pods, lastAnswerMs: beganMs, lastError: undefined };
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
-      const { failure, message } = told(error);
-      this.#known = { ...this.#known, lastError: message };
-      this.#options.onError(failure);
+      const told = failure('a list of pods', error);
+      this.#known = { ...this.#known, lastError: told.message };
+      this.#options.onError(told);
     }
     // One round may fail.
     this.#timer = setTimeout(() => void this.#round(), Math.max(1000, (staleAfterMs - timeoutMs) / 2)).unref();
@@ -88,8 +88,10 @@ export class ExpectedPods {
       do {
         const path = pathOf(namespace, selector, next);
         const page = readPodPage(await this.#client.get(path, this.#stopping.signal, metadataOnly));
-        for (const { name, createdMs, ending } of page.pods)
-          if (!ending && createdMs + newPodMs <= nowMs) pods.set(`${namespace}/${name}`, { namespace, pod: name });
+        for (const { name, createdMs, ending } of page.pods) {
+          const one = { namespace, pod: name };
+          if (!ending && createdMs + newPodMs <= nowMs) pods.set(podKey(one), one);
+        }
         if (pods.size > mostPods)
           throw new SidelightError('bound_reached', {
             path: 'discovery.kubernetes.expectedReporters',
@@ -101,14 +103,6 @@ export class ExpectedPods {
     }
     return [...pods.values()];
   }
-}
-
-function told(error: unknown): { failure: SidelightError; message: string } {
-  const failure =
-    error instanceof SidelightError
-      ? error
-      : new SidelightError('kubernetes_failed', { path: 'a list of pods', cause: error });
-  return { failure, message: failure.message };
 }
 
 function pathOf(namespace: string, labelSelector: string, next: string | undefined): string {

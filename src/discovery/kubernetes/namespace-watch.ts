@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
-import { SidelightError } from '../../lib/errors.ts';
-import { type ApiClient, isExpired } from './api-client.ts';
+import type { SidelightError } from '../../lib/errors.ts';
+import { type ApiClient, failure, isExpired } from './api-client.ts';
+import { startDeadline } from './deadline.ts';
 import { type Slice, serviceLabel } from './slice.ts';
 import { readEvent, readPage } from './watch-events.ts';
 
@@ -157,10 +158,8 @@ export class NamespaceWatch {
       timeoutSeconds: `${seconds}`,
     });
     // A connection that is only half there never ends by itself.
-    const overdue = new AbortController();
-    const late = new Error(`the watch did not end after ${seconds} s`);
-    const timer = setTimeout(() => overdue.abort(late), seconds * 1000 + lateMs).unref();
-    const signal = AbortSignal.any([round, overdue.signal]);
+    const end = startDeadline(seconds * 1000 + lateMs, `the watch did not end after ${seconds} s`);
+    const signal = AbortSignal.any([round, end.signal]);
     const heardMs = this.#heardMs;
     let beganMs = now();
     let settled: NodeJS.Timeout | undefined;
@@ -179,9 +178,9 @@ export class NamespaceWatch {
       }
       this.#alive();
     } catch (error) {
-      throw overdue.signal.aborted ? late : error;
+      throw end.reasonOf(error);
     } finally {
-      clearTimeout(timer);
+      end.met();
       clearTimeout(settled);
     }
   }
@@ -206,11 +205,7 @@ export class NamespaceWatch {
   #failed(error: unknown): void {
     this.#failures += 1;
     if (isExpired(error)) this.#version = undefined;
-    this.#options.onError(
-      error instanceof SidelightError
-        ? error
-        : new SidelightError('kubernetes_failed', { path: this.#path({}).split('?', 1)[0], cause: error }),
-    );
+    this.#options.onError(failure(this.#path({}), error));
   }
 
   #backOffMs(): number {
