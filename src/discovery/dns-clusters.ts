@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../lib/clock.ts';
 import { SidelightError } from '../lib/errors.ts';
 import type { ClusterView } from '../model/view.ts';
+import { Bounds } from './bounds.ts';
 import type { ClusterSettings, EndpointChange } from './change.ts';
 import { hostOfCluster } from './cluster-host.ts';
 import { clusterView } from './cluster-view.ts';
@@ -43,10 +44,11 @@ export class DnsClusters {
   readonly #clustersOfHost = new Map<string, Cluster[]>();
   /** Clusters without a name to ask for, or over a bound: remembered so that asking again is cheap. */
   readonly #uncovered: LRUCache<string, true>;
-  readonly #toldFull = new Set<string>();
+  readonly #bounds: Bounds;
 
   constructor(options: DnsClustersOptions) {
     this.#options = options;
+    this.#bounds = new Bounds((error) => options.onError(error));
     this.#uncovered = new LRUCache({ max: options.maxClusters });
     this.#source = new DnsSource({
       query: createDnsQuery(options),
@@ -120,17 +122,7 @@ export class DnsClusters {
 
   #isRoomFor(cluster: string, host: string): boolean {
     const { maxClusters, maxHosts } = this.#options;
-    if (this.#clusters.size >= maxClusters) return this.#tellFull('limits.clusters', maxClusters, cluster);
-    return this.#source.watch(host) || this.#tellFull('discovery.dns.maxHosts', maxHosts, host);
-  }
-
-  #tellFull(bound: string, most: number, refused: string): false {
-    if (!this.#toldFull.has(bound)) {
-      this.#toldFull.add(bound);
-      this.#options.onError(
-        new SidelightError('bound_reached', { path: bound, value: refused, expected: `no more than ${most}` }),
-      );
-    }
-    return false;
+    if (this.#clusters.size >= maxClusters) return this.#bounds.reached('limits.clusters', maxClusters, cluster);
+    return this.#source.watch(host) || this.#bounds.reached('discovery.dns.maxHosts', maxHosts, host);
   }
 }

@@ -8,20 +8,23 @@ const pod = (name: string, more: object = {}) => ({
 test('a page of pods: names, ages, which were told to end, and where the next page begins', () => {
   const items = [pod('a'), pod('b', { deletionTimestamp: '2026-11-30T07:01:00Z' })];
   const createdMs = Date.UTC(2026, 10, 30, 7);
-  expect(readPodPage({ metadata: { continue: 'next' }, items })).toEqual({
+  expect(readPodPage({ metadata: { resourceVersion: '1', continue: 'next' }, items })).toEqual({
     pods: [
       { name: 'a', createdMs, ending: false },
       { name: 'b', createdMs, ending: true },
     ],
     next: 'next',
   });
-  expect(readPodPage({ metadata: { continue: '' }, items: null })).toEqual({ pods: [], next: undefined });
+  expect(readPodPage({ metadata: { resourceVersion: '1', continue: '' }, items: null })).toEqual({
+    pods: [],
+    next: undefined,
+  });
 });
 
 test.each([
   {},
-  { metadata: {}, items: [{}] },
-  { metadata: {}, items: [pod('a', { creationTimestamp: 'today' })] },
+  { metadata: { resourceVersion: '1' }, items: [{}] },
+  { metadata: { resourceVersion: '1' }, items: [pod('a', { creationTimestamp: 'today' })] },
   '<html>',
 ])('%j is no page of pods', (value) => {
   expect(() => readPodPage(value)).toThrow(/invalid/i);

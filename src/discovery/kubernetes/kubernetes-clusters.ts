@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
-import { SidelightError } from '../../lib/errors.ts';
+import type { SidelightError } from '../../lib/errors.ts';
 import type { ClusterView } from '../../model/view.ts';
+import { Bounds } from '../bounds.ts';
 import type { ClusterSettings, EndpointChange } from '../change.ts';
 import { clusterView } from '../cluster-view.ts';
 import { fail } from '../knowledge.ts';
@@ -63,11 +64,12 @@ export class KubernetesClusters {
   readonly #views = new Map<string, ClusterView | undefined>();
   /** Clusters that are no Services, or over the bound: remembered so that asking again is cheap. */
   readonly #uncovered: LRUCache<string, true>;
-  #toldFull = false;
+  readonly #bounds: Bounds;
 
   constructor(options: KubernetesClustersOptions) {
     this.#options = options;
     this.#client = createApiClient(options.access, options.timeoutMs);
+    this.#bounds = new Bounds((error) => options.onError(error));
     this.#uncovered = new LRUCache({ max: options.maxClusters });
   }
 
@@ -106,17 +108,7 @@ export class KubernetesClusters {
 
   #isRoomFor(cluster: string): boolean {
     const { maxClusters } = this.#options;
-    if (this.#views.size < maxClusters) return true;
-    if (!this.#toldFull)
-      this.#options.onError(
-        new SidelightError('bound_reached', {
-          path: 'limits.clusters',
-          value: cluster,
-          expected: `no more than ${maxClusters}`,
-        }),
-      );
-    this.#toldFull = true;
-    return false;
+    return this.#views.size < maxClusters || this.#bounds.reached('limits.clusters', maxClusters, cluster);
   }
 
   #service(name: ServiceName): Service {

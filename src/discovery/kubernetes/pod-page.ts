@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readListPage } from './list-page.ts';
 
 /** What is kept of a pod. */
 export interface Pod {
@@ -12,28 +13,21 @@ export interface Pod {
 /** Asks for what a pod is called and no more: its containers and its state are kilobytes. */
 export const metadataOnly = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
-const page = z.object({
-  metadata: z.object({ continue: z.string().optional() }),
-  items: z
-    .array(
-      z.object({
-        metadata: z.object({
-          name: z.string(),
-          creationTimestamp: z.iso.datetime(),
-          deletionTimestamp: z.string().nullish(),
-        }),
-      }),
-    )
-    .nullable(),
+const pod = z.object({
+  metadata: z.object({
+    name: z.string(),
+    creationTimestamp: z.iso.datetime(),
+    deletionTimestamp: z.string().nullish(),
+  }),
 });
 
 /** A page of a list of pods. `next`: where the next page begins; `undefined`: this was the last one. Throws when it is none. */
 export function readPodPage(value: unknown): { pods: Pod[]; next: string | undefined } {
-  const { metadata, items } = page.parse(value);
-  const pods = (items ?? []).map(({ metadata: { name, creationTimestamp, deletionTimestamp } }) => ({
-    name,
-    createdMs: Date.parse(creationTimestamp),
-    ending: typeof deletionTimestamp === 'string',
-  }));
-  return { pods, next: metadata.continue || undefined };
+  const { items, next } = readListPage(value);
+  return { pods: items.map(readPod), next };
+}
+
+function readPod(value: unknown): Pod {
+  const { name, creationTimestamp, deletionTimestamp } = pod.parse(value).metadata;
+  return { name, createdMs: Date.parse(creationTimestamp), ending: typeof deletionTimestamp === 'string' };
 }

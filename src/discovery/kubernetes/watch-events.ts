@@ -1,14 +1,9 @@
 import { z } from 'zod';
+import { type ListPage, readListPage } from './list-page.ts';
 import { readSlice, type Slice } from './slice.ts';
 
 /** A page of a list. */
-export interface SlicePage {
-  slices: Slice[];
-  /** Of the whole list; the watch goes on from it. */
-  version: string;
-  /** Where the next page begins; `undefined`: this was the last one. */
-  next: string | undefined;
-}
+export type SlicePage = Pick<ListPage, 'version' | 'next'> & { slices: Slice[] };
 
 /** One line of a watch. `version`: what the watch would go on from. */
 export type WatchEvent =
@@ -18,16 +13,10 @@ export type WatchEvent =
   | { kind: 'expired' }
   | { kind: 'error'; message: string };
 
-const listObject = z.object({
-  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
-  items: z.array(z.unknown()).nullable(),
-});
-
 /** Throws when it is no list of EndpointSlices. */
 export function readPage(value: unknown): SlicePage {
-  const { metadata, items } = listObject.parse(value);
-  const slices = (items ?? []).flatMap((item) => readSlice(item) ?? []);
-  return { slices, version: metadata.resourceVersion, next: metadata.continue || undefined };
+  const { items, ...page } = readListPage(value);
+  return { ...page, slices: items.flatMap((item) => readSlice(item) ?? []) };
 }
 
 const eventObject = z.discriminatedUnion('type', [
