@@ -1,6 +1,8 @@
 import { Command, Option } from 'commander';
 import type { ConfigOverrides } from '../config/check-config.ts';
 import { SidelightError } from '../lib/errors.ts';
+import { addAttach } from './attach/command.ts';
+import { attach } from './attach/run.ts';
 import { runDemo } from './demo/run.ts';
 import type { Program } from './demo/sidelight-process.ts';
 import { wrongArguments } from './drained/decide.ts';
@@ -51,6 +53,8 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
         ),
       ),
     );
+
+  addAttach(program, exit, (flags) => exit(attach(flags, around)));
 
   addDrained(program, exit, (target, flags) => run(() => drained(target, flags, around)));
 

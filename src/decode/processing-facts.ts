@@ -43,7 +43,8 @@ export function responseFacts(
     connectionId: upstreamConnectionId(responseHeader(message, 'x-sidelight-internal-connection-id')),
     connectionAgeMs: microsTextMs(responseHeader(message, 'x-sidelight-internal-connection-age-us')),
     method: text('request.method'),
-    path: text('request.path'),
+    // Without the query; configs of version 1 and 2 asked for it with the query.
+    path: text('request.url_path') ?? text('request.path'),
     authority: text('request.host'),
     traceparent: requestHeader(message, 'traceparent'),
     debugSecret: requestHeader(message, 'x-sidelight-debug'),

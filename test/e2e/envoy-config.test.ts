@@ -182,7 +182,7 @@ describe.each(withExtProc)('ext_proc of envoy/%s.yaml', (name) => {
     expect(extProc(name)).toMatchObject({
       metadata_options: { receiving_namespaces: { untyped: ['sidelight'] } },
       mutation_rules: {
-        disallow_all: { value: true },
+        disallow_all: true,
         allow_expression: {
           regex: '(x-sidelight-(cluster|endpoint|attempts|retried|connection-(id|age-ms)|pin|profile))',
         },

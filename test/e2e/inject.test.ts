@@ -114,7 +114,7 @@ describe.each(['full', 'tag'] as const)('inject in profile %s', (base) => {
   it('where the config forbids the header, the caller stays the upstream’s parent and ours', async () => {
     const scene = await start('forbidden', {
       adapt: (hcm) => {
-        extProc(hcm)['mutation_rules'] = { disallow_all: { value: true } };
+        extProc(hcm)['mutation_rules'] = { disallow_all: true };
       },
     });
     await scene.client.request('/', { headers: from('01') });

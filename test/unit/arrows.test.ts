@@ -19,6 +19,7 @@ const arrows: Record<string, readonly string[]> = {
   ingress: ['decode', 'model', 'lib'],
   flow: ['assemble', 'judge', 'model', 'lib'],
   state: ['lib'],
+  attach: ['model', 'lib'],
   lab: ['lib'],
   cli: [
     'model',
@@ -34,6 +35,7 @@ const arrows: Record<string, readonly string[]> = {
     'ingress',
     'flow',
     'state',
+    'attach',
     'lab',
   ],
 };

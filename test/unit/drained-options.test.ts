@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { durationText, parseDuration } from '../../src/cli/drained/duration.ts';
 import { type DrainedFlags, parseDrained } from '../../src/cli/drained/options.ts';
 import { bytesText } from '../../src/cli/drained/words.ts';
+import { durationText, parseDuration } from '../../src/cli/duration.ts';
 
 const flags: DrainedFlags = { quietFor: '60s', timeout: '15m' };
 

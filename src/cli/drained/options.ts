@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { parseHostPort } from '../../lib/host-port.ts';
 import { canonicalIp, ipWithPort } from '../../lib/ip.ts';
 import { shortText } from '../../lib/short-text.ts';
-import { parseDuration } from './duration.ts';
+import { parseDuration } from '../duration.ts';
 
 /** What is to be shut down: one endpoint, or all that left the clusters whose source asks a name. */
 export interface Target {

@@ -1,7 +1,7 @@
 import type { DrainState, DrainVerdict, HeldConnection } from '../../judge/drain-facts.ts';
 import { reporterName } from '../../judge/drain-facts.ts';
+import { durationText } from '../duration.ts';
 import type { Decision } from './decide.ts';
-import { durationText } from './duration.ts';
 import type { ObservedFacts } from './observer.ts';
 import type { DrainedOptions } from './options.ts';
 import { blindnessText, endpointText, holderText, ignoredNames, plural, printable } from './words.ts';

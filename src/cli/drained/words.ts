@@ -1,5 +1,5 @@
 import { type Blindness, type BlindReason, type HeldConnection, reporterName } from '../../judge/drain-facts.ts';
-import { durationText } from './duration.ts';
+import { durationText } from '../duration.ts';
 import type { MergedEndpoint } from './merge.ts';
 import type { ObservedFacts } from './observer.ts';
 

@@ -1,0 +1,67 @@
+import { isIP } from 'node:net';
+import type { Node, YAMLMap } from 'yaml';
+import { blockMap, blockSeq, childMap, childSeq, flowMap, mapOf, pairOf, remark } from './nodes.ts';
+import type { AttachPlan, SidelightPlace } from './plan.ts';
+
+/** The cluster's name where it is ours to choose. */
+export const ownClusterName = 'sidelight';
+
+/** Health checks that one replica is to answer a second, all proxies together: a few percent of a core (docs/attach.md). */
+const checksPerSecond = 500;
+/** Envoy asks for a name this often by itself, s; with many proxies as seldom as it checks. */
+const dnsSeconds = 5;
+
+/** By what name the parts call Sidelight's cluster. */
+export function clusterName(place: SidelightPlace): string {
+  if (place.kind !== 'service') return ownClusterName;
+  return `outbound|${place.port}||${serviceHost(place)}`;
+}
+
+/** The name of a Service in its cluster. */
+export function serviceHost({ name, namespace }: Extract<SidelightPlace, { kind: 'service' }>): string {
+  return `${name}.${namespace}.svc.cluster.local`;
+}
+
+/** How often a proxy checks each replica, s. */
+export function checkSeconds(proxies: number): number {
+  return Math.max(1, Math.ceil(proxies / checksPerSecond));
+}
+
+/** The shipped cluster as the plan wants it, changed in place. */
+export function plannedCluster(cluster: YAMLMap, plan: AttachPlan): YAMLMap {
+  setHealthCheck(cluster, plan);
+  if (plan.place.kind === 'service') return cluster;
+  const byName = plan.place.kind === 'address' && isIP(plan.place.host) === 0;
+  cluster.set('type', byName ? 'STRICT_DNS' : 'STATIC');
+  const seconds = checkSeconds(plan.proxies);
+  if (byName && seconds > dnsSeconds) cluster.set('dns_refresh_rate', `${seconds}s`);
+  const endpoint = flowMap({ endpoint: flowMap({ address: addressOf(plan.place) }) });
+  childMap(cluster, 'load_assignment').set('endpoints', blockSeq([blockMap({ lb_endpoints: blockSeq([endpoint]) })]));
+  return cluster;
+}
+
+/** What of it a patch may add to a cluster that the mesh made. */
+export function boundsOf(cluster: YAMLMap): YAMLMap {
+  const kept = ['typed_extension_protocol_options', 'health_checks', 'common_lb_config'];
+  cluster.commentBefore = null;
+  cluster.items = cluster.items.filter(({ key }) => kept.includes(String(key)));
+  return cluster;
+}
+
+function setHealthCheck(cluster: YAMLMap, { proxies }: AttachPlan): void {
+  const check = mapOf(childSeq(cluster, 'health_checks').get(0, true));
+  const seconds = checkSeconds(proxies);
+  if (seconds === 1) return;
+  check.set('interval', `${seconds}s`);
+  check.set('no_traffic_interval', `${seconds}s`);
+  remark(
+    pairOf(cluster, 'health_checks').key as Node,
+    `A service that hangs is out after ${2 * seconds} s at most; nothing is sent to it until it answers again. Seldom enough for`,
+    `${proxies} proxies: each replica answers ${Math.round(proxies / seconds)} checks a second.`,
+  );
+}
+
+function addressOf(place: Exclude<SidelightPlace, { kind: 'service' }>): YAMLMap {
+  if (place.kind === 'uds') return flowMap({ pipe: flowMap({ path: place.path }) });
+  return flowMap({ socket_address: flowMap({ address: place.host, port_value: place.port }) });
+}

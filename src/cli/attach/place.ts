@@ -1,0 +1,48 @@
+import type { SidelightPlace } from '../../attach/plan.ts';
+import { parseHostPort } from '../../lib/host-port.ts';
+import type { AttachFlags } from './flags.ts';
+import type { Problems } from './problems.ts';
+
+const defaultPort = 50_051;
+/** The Service without an address of its own that `k8s/base` makes: its name has one for each replica. */
+const inCluster: SidelightPlace = {
+  kind: 'address',
+  host: 'sidelight-replicas.sidelight.svc.cluster.local',
+  port: defaultPort,
+};
+const onThisMachine: SidelightPlace = { kind: 'address', host: '127.0.0.1', port: defaultPort };
+
+/** Where the proxies find Sidelight, as the flags say, or where it is by default. `undefined`: they are wrong. */
+export function parsePlace(flags: AttachFlags, isIstio: boolean, problems: Problems): SidelightPlace | undefined {
+  const given = [flags.service, flags.address, flags.uds].filter((flag) => flag !== undefined);
+  if (given.length > 1) return problems.say('--service, --address, --uds: expected one of them');
+  if (flags.service !== undefined) return service(flags.service, problems);
+  if (flags.address !== undefined) return address(flags.address, problems);
+  if (flags.uds !== undefined) return socket(flags.uds, problems);
+  return isIstio ? inCluster : onThisMachine;
+}
+
+const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
+const serviceShape = new RegExp(`^(?<name>${label})\\.(?<namespace>${label})(?::(?<port>\\d{1,5}))?$`);
+
+function service(text: string, problems: Problems): SidelightPlace | undefined {
+  const groups = serviceShape.exec(text)?.groups;
+  const port = Number(groups?.['port'] ?? defaultPort);
+  if (groups === undefined || port < 1 || port > 65_535)
+    return problems.found('--service', text, 'NAME.NAMESPACE or NAME.NAMESPACE:PORT');
+  return { kind: 'service', name: groups['name'] ?? '', namespace: groups['namespace'] ?? '', port };
+}
+
+function address(text: string, problems: Problems): SidelightPlace | undefined {
+  const parsed = parseHostPort(text);
+  if (parsed === undefined || parsed.port === 0) return problems.found('--address', text, 'host:port or [v6]:port');
+  return { kind: 'address', ...parsed };
+}
+
+/** As long as the kernel takes one. */
+const longestSocketPath = 107;
+
+function socket(text: string, problems: Problems): SidelightPlace | undefined {
+  if (text.startsWith('/') && Buffer.byteLength(text) <= longestSocketPath) return { kind: 'uds', path: text };
+  return problems.found('--uds', text, `an absolute path of ${longestSocketPath} bytes at most`);
+}
