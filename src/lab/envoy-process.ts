@@ -131,11 +131,13 @@ async function isReady(admin: EnvoyAdmin): Promise<boolean> {
 
 async function listenerPorts(admin: EnvoyAdmin): Promise<Map<string, number>> {
   const answer = await admin.json<{
-    listener_statuses?: { name: string; local_address: { socket_address: { port_value: number } } }[];
+    listener_statuses?: { name: string; local_address: { socket_address?: { port_value: number } } }[];
   }>('/listeners?format=json');
-  return new Map(
-    (answer.listener_statuses ?? []).map((status) => [status.name, status.local_address.socket_address.port_value]),
-  );
+  const ports = new Map<string, number>();
+  // An internal listener has no port.
+  for (const { name, local_address: address } of answer.listener_statuses ?? [])
+    if (address.socket_address !== undefined) ports.set(name, address.socket_address.port_value);
+  return ports;
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -1,14 +1,14 @@
 import http from 'node:http';
 import { type ClientResult, type LoadClient, type RequestOptions, ResultBuilder } from './load.ts';
 
-/** A keep-alive HTTP/1.1 client with at most so many connections. */
-export function http1Client(port: number, connections = 1): LoadClient {
+/** A keep-alive HTTP/1.1 client of a loopback address, with at most so many connections. */
+export function http1Client(port: number, connections = 1, host = '127.0.0.1'): LoadClient {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
   const log: ClientResult[] = [];
   return {
     log,
     async request(path, options = {}) {
-      const result = await send(agent, port, path, options);
+      const result = await send({ agent, host, port }, path, options);
       log.push(result);
       return result;
     },
@@ -16,11 +16,15 @@ export function http1Client(port: number, connections = 1): LoadClient {
   };
 }
 
-function send(agent: http.Agent, port: number, path: string, options: RequestOptions): Promise<ClientResult> {
+function send(
+  to: { agent: http.Agent; host: string; port: number },
+  path: string,
+  options: RequestOptions,
+): Promise<ClientResult> {
   const { promise, resolve } = Promise.withResolvers<ClientResult>();
   const result = new ResultBuilder();
   const { method = 'GET', headers = {} } = options;
-  const request = http.request({ agent, host: '127.0.0.1', port, path, method, headers });
+  const request = http.request({ ...to, path, method, headers });
   let aborted = false;
   const abort = () => {
     aborted = true;

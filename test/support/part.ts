@@ -8,6 +8,7 @@ const commands = {
   PROMTOOL: 'promtool',
   PEER_BIN: 'peer',
   EFCHECK: 'efcheck',
+  OPENSSL: 'openssl',
   ETCD_BIN: 'etcd',
   KUBE_APISERVER_BIN: 'kube-apiserver',
   KUBECTL: 'kubectl',
