@@ -32,6 +32,7 @@ export function plannedCluster(cluster: YAMLMap, plan: AttachPlan): YAMLMap {
   setHealthCheck(cluster, plan);
   if (plan.place.kind === 'service') return cluster;
   const byName = plan.place.kind === 'address' && isIP(plan.place.host) === 0;
+  remark(cluster, ...(byName ? replicasRemark : ['Sidelight itself.']));
   cluster.set('type', byName ? 'STRICT_DNS' : 'STATIC');
   const seconds = checkSeconds(plan.proxies);
   if (byName && seconds > dnsSeconds) cluster.set('dns_refresh_rate', `${seconds}s`);
@@ -39,6 +40,11 @@ export function plannedCluster(cluster: YAMLMap, plan: AttachPlan): YAMLMap {
   childMap(cluster, 'load_assignment').set('endpoints', blockSeq([blockMap({ lb_endpoints: blockSeq([endpoint]) })]));
   return cluster;
 }
+
+const replicasRemark = [
+  'Sidelight itself: one address for each replica, if the name is that of a headless Service. The service ends each log',
+  'stream that is in use after some minutes, and Envoy then opens it anew on any of them.',
+];
 
 /** What of it a patch may add to a cluster that the mesh made. */
 export function boundsOf(cluster: YAMLMap): YAMLMap {

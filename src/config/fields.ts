@@ -52,6 +52,22 @@ export function address(fallback: string, meaning: string) {
     .meta({ meaning, kind: 'host:port' });
 }
 
+/** As long as the kernel takes one. */
+const longestSocketPath = 107;
+
+/** `host:port`, `[v6]:port`, or `unix:` and an absolute path. */
+export function addressOrSocket(fallback: string, meaning: string) {
+  const isSocket = (text: string) => text.startsWith('unix:/') && Buffer.byteLength(text) - 5 <= longestSocketPath;
+  return z
+    .string()
+    .refine(
+      (text) => parseHostPort(text) !== undefined || isSocket(text),
+      `host:port, [v6]:port, port 0 to 65535, or unix:/path, of ${longestSocketPath} bytes at most`,
+    )
+    .default(fallback)
+    .meta({ meaning, kind: 'host:port or unix:/path' });
+}
+
 export function url(meaning: string) {
   return z
     .url({ protocol: /^https?$/ })

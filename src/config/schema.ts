@@ -5,6 +5,7 @@ import { grpcStatusNames } from '../model/grpc-status.ts';
 import { discovery } from './discovery-schema.ts';
 import {
   address,
+  addressOrSocket,
   day,
   dnsName,
   isObject,
@@ -23,7 +24,10 @@ const statusKind = 'list of gRPC status names or numbers 0-16';
 
 const listen = section(
   {
-    grpc: address('127.0.0.1:50051', 'Where Envoy connects: ext_proc, access log and health service.'),
+    grpc: addressOrSocket(
+      '127.0.0.1:50051',
+      'Where Envoy connects: ext_proc, access log and health service. A unix socket is open to all who can reach its folder.',
+    ),
     http: address(
       '127.0.0.1:9464',
       'Health, metrics and API. It has no authentication: loopback unless told otherwise.',

@@ -8,6 +8,7 @@ import { createExtProcService, extProcDefinition } from './ext-proc-service.ts';
 import { HealthService, healthDefinition } from './health.ts';
 import type { LogSink } from './log-stream.ts';
 import type { Tagger } from './tagger.ts';
+import { openToAll, removeLeftSocket, socketPath } from './unix-socket.ts';
 
 /** Bounds on what peers may send and hold open. */
 export interface IngressLimits extends DecodeLimits {
@@ -36,7 +37,10 @@ export interface IngressOptions {
 
 /** The gRPC edge. Until `setServing(true)` its health service says NOT_SERVING. */
 export interface Ingress {
-  /** Listens on `host:port` and resolves to the port; port 0 takes a free one. Rejects with `listen_failed`. */
+  /**
+   * Listens on `host:port` and resolves to the port; port 0 takes a free one. Or on `unix:/path`. Rejects with
+   * `listen_failed`.
+   */
   bind(address: string): Promise<number>;
   setServing(serving: boolean): void;
   /**
@@ -115,11 +119,23 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-function bind(server: Server, address: string): Promise<number> {
+async function bind(server: Server, address: string): Promise<number> {
+  const socket = socketPath(address);
+  try {
+    if (socket !== undefined) await removeLeftSocket(socket);
+    const port = await listen(server, address);
+    if (socket !== undefined) openToAll(socket);
+    return port;
+  } catch (cause) {
+    throw new SidelightError('listen_failed', { path: address, cause });
+  }
+}
+
+function listen(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (cause, port) => {
-      if (cause === null) resolve(port);
-      else reject(new SidelightError('listen_failed', { path: address, cause }));
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+      if (error === null) resolve(port);
+      else reject(error);
     });
   });
 }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { findEnvoy } from '../../setup/envoy.mjs';
 import { type Cleanup, dieWithUs } from '../../src/lab/cleanup.ts';
+import type { Json } from '../../src/lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
 import type { LoadClient } from '../../src/lab/load.ts';
@@ -182,33 +183,49 @@ export interface FactsOptions {
   labels?: Readonly<Record<string, string>>;
   /** Of Istio. */
   version?: string;
+  /** The proxy's address: a sidecar's inbound side is that of the pod which has it. */
+  ip?: string;
   /** More of the proxy's node metadata. */
   metadata?: Readonly<Record<string, unknown>>;
   /** More of `efcheck`'s environment: flags of istiod. */
   env?: Readonly<Record<string, string>>;
 }
 
+/** What Istio generates for a proxy: one line for each listener, chain, route and cluster, and the resources themselves. */
+export interface Generated {
+  facts: string[];
+  listeners: Json[];
+  clusters: Json[];
+}
+
+/** As `efcheckGenerates`, its lines alone. */
+export function efcheckFacts(...args: Parameters<typeof efcheckGenerates>): string[] {
+  return efcheckGenerates(...args).facts;
+}
+
 /**
- * One line for each listener, chain, route and cluster that Istio generates for a proxy from the YAML. Throws, with its
- * words, where the generator finds the YAML wrong; an unknown field is wrong.
+ * What Istio generates for a proxy from the YAML. Throws, with its words, where the generator finds the YAML wrong; an
+ * unknown field is wrong.
  */
-export function efcheckFacts(
+export function efcheckGenerates(
   context: TestContext,
   cleanup: Cleanup,
   yaml: readonly string[],
-  { proxy, namespace = 'app', labels, version = '1.31.0', metadata = {}, env = {} }: FactsOptions,
-): string[] {
+  { proxy, namespace = 'app', labels, version = '1.31.0', metadata = {}, env = {}, ip }: FactsOptions,
+): Generated {
   const bin = needPart(context, 'EFCHECK');
   const dir = cleanup.use(tempDir());
   const files = writeFixtures(dir.path, ['mesh.yaml', ...yaml], values('127.0.0', 50_051));
   const pairs = Object.entries(labels ?? (proxy === 'waypoint' ? waypointLabels : {})).map((pair) => pair.join('='));
   const who = ['-proxy', proxy, '-ns', namespace, '-id', `${proxy}-a`, '-labels', pairs.join(','), '-version', version];
-  const where = ['-ip', proxy === 'waypoint' ? '127.0.0.20' : '127.0.0.1', '-meta', JSON.stringify(metadata)];
+  const address = ip ?? (proxy === 'waypoint' ? '127.0.0.20' : '127.0.0.1');
+  const where = ['-ip', address, '-meta', JSON.stringify(metadata), '-dump', dir.path];
   const output = execFileSync(bin, [...who, ...where, '-mesh', ...files], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...stockEnv, ...env },
     maxBuffer: 64 << 20,
   });
-  return output.split('\n').filter(Boolean);
+  const dumped = (name: string) => JSON.parse(readFileSync(path.join(dir.path, name), 'utf8')) as Json[];
+  return { facts: output.split('\n').filter(Boolean), listeners: dumped('lds.json'), clusters: dumped('cds.json') };
 }

@@ -90,6 +90,7 @@ function logConnections(proxy: YAMLMap, { connection, connectionOptions }: LogPa
 
 /** To a list of the user's, or as a list of its own. */
 function append(map: YAMLMap, pair: Pair): void {
+  map.flow = false;
   const before = map.get(String(pair.key), true);
   const added = (pair.value as YAMLSeq).items;
   if (isSeq(before)) before.items.push(...added);
@@ -98,6 +99,7 @@ function append(map: YAMLMap, pair: Pair): void {
 
 /** What the user has set stays. */
 function addMissing(map: YAMLMap, pair: Pair): void {
+  map.flow = false;
   const before = map.get(String(pair.key), true);
   if (!isMap(before)) {
     map.delete(String(pair.key));
@@ -113,13 +115,13 @@ function addCluster(document: Document, { cluster }: Parts): void {
   else document.setIn(['static_resources', 'clusters'], blockSeq([cluster]));
 }
 
-/** Without layers of its own Envoy takes changes from its admin interface; with layers, only if one of them says so. */
+/** Envoy takes changes from its admin interface only where a layer says so: "No admin layer specified" (1.40). */
 function allowRuntimeChanges(document: Document): void {
-  const layers = document.getIn(['layered_runtime', 'layers'], true);
-  if (!isSeq(layers)) return;
-  const isAllowed = layers.items.some((layer) => isMap(layer) && layer.has('admin_layer'));
-  if (!isAllowed)
-    layers.items.push(remark(flowMap({ name: 'admin', admin_layer: flowMap({}) }), 'Lets `runtime_modify` be heard.'));
+  const path = ['layered_runtime', 'layers'];
+  const layers = document.getIn(path, true);
+  const ours = remark(flowMap({ name: 'admin', admin_layer: flowMap({}) }), 'Lets `runtime_modify` be heard.');
+  if (!isSeq(layers)) document.setIn(path, blockSeq([ours]));
+  else if (!layers.items.some((layer) => isMap(layer) && layer.has('admin_layer'))) layers.items.push(ours);
 }
 
 /** The block that all logs must have alike stands where the first of them is; the others name it. */

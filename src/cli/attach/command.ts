@@ -37,7 +37,10 @@ export function addAttach(program: Command, exit: (code: number) => void, run: (
     .option('--inject', 'full, tag: put a traceparent into requests')
     .option('--sample <percent>', 'tag only this share; also makes the kill switch')
     .option('--message-timeout <time>', 'a request waits no longer for its tag', '200ms')
-    .option('--proxies <count>', 'how many will check the health of Sidelight (default: 1000 with Istio, else 1)')
+    .option(
+      '--proxies <count>',
+      'how many will check its health (default: 1000 with Istio, 1 of the same pod or Envoy)',
+    )
     .option('--no-tcp', 'not the connections that are not HTTP')
     .option('--istio <version>', 'such as 1.29')
     .option('--config <file>', 'envoy: the config to attach to, - for standard input')

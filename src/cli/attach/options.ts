@@ -36,7 +36,7 @@ export function parseAttach(
     if (flags[flag] !== undefined)
       problems.say(`${flagNames[flag]}: ${isEnvoy ? 'for Istio alone: not with --to envoy' : 'only with --to envoy'}`);
   const what = parseWhat(flags, !isEnvoy, problems);
-  const options = what && (isEnvoy ? envoyOptions(what, flags, problems) : istioOptions(what, to, flags, problems));
+  const options = isEnvoy ? envoyOptions(what, flags, problems) : istioOptions(what, to, flags, problems);
   return problems.lines.length === 0 && options !== undefined
     ? { ok: true, options }
     : { ok: false, problems: [...new Set(problems.lines)] };

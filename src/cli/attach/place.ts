@@ -12,14 +12,17 @@ const inCluster: SidelightPlace = {
 };
 const onThisMachine: SidelightPlace = { kind: 'address', host: '127.0.0.1', port: defaultPort };
 
-/** Where the proxies find Sidelight, as the flags say, or where it is by default. `undefined`: they are wrong. */
-export function parsePlace(flags: AttachFlags, isIstio: boolean, problems: Problems): SidelightPlace | undefined {
-  const given = [flags.service, flags.address, flags.uds].filter((flag) => flag !== undefined);
-  if (given.length > 1) return problems.say('--service, --address, --uds: expected one of them');
+/** Where the proxies find Sidelight, as the flags say; where it is by default if they do not, or are wrong. */
+export function parsePlace(flags: AttachFlags, isIstio: boolean, problems: Problems): SidelightPlace {
+  return given(flags, problems) ?? (isIstio ? inCluster : onThisMachine);
+}
+
+function given(flags: AttachFlags, problems: Problems): SidelightPlace | undefined {
+  if ([flags.service, flags.address, flags.uds].filter((flag) => flag !== undefined).length > 1)
+    return problems.say('--service, --address, --uds: expected one of them');
   if (flags.service !== undefined) return service(flags.service, problems);
   if (flags.address !== undefined) return address(flags.address, problems);
-  if (flags.uds !== undefined) return socket(flags.uds, problems);
-  return isIstio ? inCluster : onThisMachine;
+  return flags.uds === undefined ? undefined : socket(flags.uds, problems);
 }
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';

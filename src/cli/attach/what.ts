@@ -1,4 +1,4 @@
-import type { AttachPlan } from '../../attach/plan.ts';
+import type { AttachPlan, SidelightPlace } from '../../attach/plan.ts';
 import { type Profile, profiles } from '../../model/reporter.ts';
 import { parseDuration } from '../duration.ts';
 import type { AttachFlags } from './flags.ts';
@@ -6,24 +6,23 @@ import { parsePlace } from './place.ts';
 import type { Problems } from './problems.ts';
 
 const mostProxies = 1_000_000;
-/** One Envoy checks each second; a mesh less often: docs/attach.md. */
-const defaultProxies = { istio: 1000, plain: 1 };
+/** A Sidelight of its own is checked each second, one that a mesh shares less often: docs/attach.md. */
+const defaultProxies = { shared: 1000, own: 1 };
 
-/** What is attached, wherever. Each mistake is told; a value that is none is replaced by its default. */
-export function parseWhat(flags: AttachFlags, isIstio: boolean, problems: Problems): AttachPlan | undefined {
+/** What is attached, wherever. Each mistake is told, and something right stands in its place, so that all are. */
+export function parseWhat(flags: AttachFlags, isIstio: boolean, problems: Problems): AttachPlan {
   const profile = profiles.find((known) => known === flags.profile);
   if (profile === undefined) problems.found('--profile', flags.profile, profiles.join(', '));
   const place = parsePlace(flags, isIstio, problems);
   const samplePercent = flags.sample === undefined ? undefined : percent(flags.sample, problems);
   if (profile === 'observe') refuseForObserve(flags, samplePercent, problems);
-  if (profile === undefined || place === undefined) return undefined;
   return {
-    profile,
+    profile: profile ?? 'observe',
     place,
     inject: flags.inject === true,
     samplePercent,
     messageTimeoutMs: timeout(flags.messageTimeout, problems),
-    proxies: proxies(flags.proxies, isIstio, problems),
+    proxies: proxies(flags.proxies, isIstio && !isOfThePod(place), problems),
   };
 }
 
@@ -50,8 +49,13 @@ function timeout(text: string, problems: Problems): number {
   return 1;
 }
 
-function proxies(text: string | undefined, isIstio: boolean, problems: Problems): number {
-  if (text === undefined) return isIstio ? defaultProxies.istio : defaultProxies.plain;
+/** In the proxy's own pod. */
+function isOfThePod(place: SidelightPlace): boolean {
+  return place.kind === 'uds' || (place.kind === 'address' && ['127.0.0.1', '::1', 'localhost'].includes(place.host));
+}
+
+function proxies(text: string | undefined, isShared: boolean, problems: Problems): number {
+  if (text === undefined) return isShared ? defaultProxies.shared : defaultProxies.own;
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= mostProxies) return count;
   problems.found('--proxies', text, `1 to ${mostProxies}`);

@@ -70,7 +70,7 @@ export async function serve(options: ServeOptions, around: Surroundings): Promis
   const logger = createLogger({ ...config.log, now: around.now });
   try {
     const sidelight = await startSidelight({ ...around, config, logger });
-    const at = (address: string, port: number) => address.replace(/:\d+$/, `:${port}`);
+    const at = (address: string, port: number) => address.replace(/:0$/, `:${port}`);
     const grpc = at(config.listen.grpc, sidelight.grpcPort);
     const http = at(config.listen.http, sidelight.httpPort);
     const { configFile = 'none: all defaults' } = options;

@@ -1,0 +1,36 @@
+import { createProgram } from '../../src/cli/program.ts';
+
+/** What `sidelight attach` writes. Throws, with what it says, if it ends otherwise than with 0. */
+export function runAttach(...args: readonly string[]): string {
+  const { code, out, err } = attachEnds(...args);
+  if (code !== 0) throw new Error(`attach ended with ${code}: ${err}`);
+  return out;
+}
+
+/** How `sidelight attach` ends, and what it writes. */
+export function attachEnds(...args: readonly string[]): { code: number; out: string; err: string } {
+  const end = { code: -1, out: '', err: '' };
+  const program = createProgram(
+    {
+      version: '0.0.0',
+      env: {},
+      now: () => 0,
+      monotonicMs: () => 0,
+      random: () => 0,
+      out: (text) => {
+        end.out += `${text}\n`;
+      },
+      err: (text) => {
+        end.err += `${text}\n`;
+      },
+      stopped: () => new Promise(() => undefined),
+      self: { node: '', flags: [], entry: '' },
+      colour: false,
+    },
+    (code) => {
+      end.code = code;
+    },
+  );
+  program.parse(['attach', ...args], { from: 'user' });
+  return end;
+}
