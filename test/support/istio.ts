@@ -128,7 +128,7 @@ async function startProxy(
   const at = (last: number, port: number) => `${prefix}.${last}:${port}`;
   const [control, secrets] = [at(2, istioPorts.control), at(2, istioPorts.secrets)];
   const files = writeFixtures(dir.path, ['mesh.yaml', ...fixtures, ...yaml], values(prefix, sidelightPort));
-  run(cleanup, dir, programs.efcheck, ['-serve', control, '-mesh', ...files], 'efcheck');
+  await serve(cleanup, dir, programs.efcheck, ['-serve', control, '-mesh', ...files], control);
   const peer = [
     '-grpc',
     secrets,
@@ -139,9 +139,7 @@ async function startProxy(
     '-up',
     at(9, istioPorts.endpoint),
   ];
-  run(cleanup, dir, programs.peer, peer, 'peer');
-  await listens(control, dir, 'efcheck');
-  await listens(secrets, dir, 'peer');
+  await serve(cleanup, dir, programs.peer, peer, secrets);
   const config = istioBootstrap(node, control, secrets);
   return { envoy: cleanup.use(await startEnvoy({ bin: findEnvoy().path, config })), pki: dir.path };
 }
@@ -153,26 +151,23 @@ function values(NET: string, SIDELIGHT_PORT: number): FixtureValues {
 /** What the generator does when Istio's Envoy runs is left out: filters that only that build has. */
 const stockEnv = { PILOT_ENABLE_METADATA_EXCHANGE: 'false', PILOT_ENABLE_ALPN_FILTER: 'false' };
 
-/** Istio's programs write into `NAME.log`, which an error shows. */
-function run(cleanup: Cleanup, dir: TempDir, bin: string, args: readonly string[], name: string): void {
-  const output = openSync(path.join(dir.path, `${name}.log`), 'a');
+/** Starts a program and waits until it listens. Throws with its own words when it ends before. */
+async function serve(cleanup: Cleanup, dir: TempDir, bin: string, args: readonly string[], at: string): Promise<void> {
+  const log = path.join(dir.path, `${path.basename(bin)}.log`);
+  const output = openSync(log, 'a');
   const child = spawn(bin, args, { stdio: ['ignore', output, output], env: { ...process.env, ...stockEnv } });
   dieWithUs(child);
   cleanup.defer(() => child.kill('SIGKILL'));
+  await until(`${bin} on ${at}`, async () => child.exitCode !== null || (await connects(at)));
+  if (child.exitCode !== null) throw new Error(`${bin} ended:\n${readFileSync(log, 'utf8').slice(0, 4000)}`);
 }
 
-async function listens(address: string, dir: TempDir, name: string): Promise<void> {
-  const [host, port] = address.split(':');
-  const connects = () => {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const socket = net.connect({ host: host as string, port: Number(port) });
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    return promise.finally(() => socket.destroy());
-  };
-  await until(`${name} on ${address}`, connects).catch((error: unknown) => {
-    const log = readFileSync(path.join(dir.path, `${name}.log`), 'utf8');
-    throw new Error(`${(error as Error).message}\n${log}`, { cause: error });
-  });
+function connects(address: string): Promise<boolean> {
+  const [host = '', port] = address.split(':');
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = net.connect({ host, port: Number(port) });
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  return promise.finally(() => socket.destroy());
 }
 
 export interface FactsOptions {

@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, it, type TestContext } from 'vitest';
+import { Cleanup } from '../../src/lab/cleanup.ts';
+import { Upstreams } from '../../src/lab/upstreams.ts';
+import { fullProfile } from '../support/istio/envoy-filters.ts';
+import { freeNet, istioPorts, startIstioSidecar, startIstioWaypoint } from '../support/istio.ts';
+import { childrenOf, startJaeger, tagOf } from '../support/jaeger.ts';
+import { needPart } from '../support/part.ts';
+import { startTestSidelight } from '../support/sidelight.ts';
+import { until } from '../support/until.ts';
+
+/* Istio's own config, our parts in it, real traffic: what a retry hid is seen, and by whom. */
+const cleanup = new Cleanup();
+afterEach(() => cleanup.run());
+
+/** As Istio's default policy, and 503 too. */
+const retries = `
+  apiVersion: networking.istio.io/v1
+  kind: VirtualService
+  metadata: { name: web, namespace: app }
+  spec:
+    hosts: [web.app.svc.cluster.local]
+    http:
+      - retries: { attempts: 3, retryOn: "5xx,connect-failure" }
+        route: [{ destination: { host: web.app.svc.cluster.local, port: { number: 8080 } } }]`;
+
+const reporters = {
+  sidecar: {
+    start: startIstioSidecar,
+    cluster: 'outbound|8080||web.app.svc.cluster.local',
+    reporter: { reporter_kind: 'sidecar_outbound', reporter_workload: 'client', reporter_namespace: 'app' },
+  },
+  waypoint: {
+    start: startIstioWaypoint,
+    cluster: 'inbound-vip|8080|http|web.app.svc.cluster.local',
+    reporter: { reporter_kind: 'waypoint', reporter_workload: 'waypoint', reporter_namespace: 'app' },
+  },
+} as const;
+
+describe.each(['sidecar', 'waypoint'] as const)('a %s on which one endpoint answers 503 and one refuses', (proxy) => {
+  const { start, cluster, reporter } = reporters[proxy];
+
+  it('masks both, and each attempt is seen, counted and found in Jaeger', async (context: TestContext) => {
+    const net = await freeNet();
+    const jaeger = await startJaeger(cleanup, needPart(context, 'JAEGER_BIN'));
+    const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: jaeger.grpc } }));
+    const [good, bad, dead] = [`${net}.11`, `${net}.12`, `${net}.13`];
+    const web = cleanup.use(await Upstreams.start({ ips: [good, bad], port: istioPorts.endpoint }));
+    web.handle(() => ({ kind: 'respond', status: 503 }), bad);
+    const yaml = [fullProfile(proxy), retries];
+    const istio = await start(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
+    const client = await istio.client();
+    const beganMs = Date.now();
+    const failedOn = (cause: string) =>
+      sidelight.metric('sidelight_attempts_total', { ...reporter, cluster, result: 'failed', cause });
+    await until('both kinds of failure', async () => {
+      expect((await client.request('/cart')).status).toBe(200);
+      return (await failedOn('status_5xx')) > 2 && (await failedOn('connect_failure')) > 2;
+    });
+    const outcomes = (outcome: string) =>
+      sidelight.metric('sidelight_requests_total', { ...reporter, cluster, outcome });
+    await until('every request', async () => (await outcomes('ok')) + (await outcomes('masked')) === client.log.length);
+    // Nothing has another cluster or another reporter.
+    expect(await sidelight.metric('sidelight_requests_total')).toBe(client.log.length);
+
+    const where: Record<string, string> = { status_5xx: bad, connect_failure: dead };
+    for (const [cause, ip] of Object.entries(where)) {
+      const tags = { 'sidelight.outcome': 'masked', 'sidelight.cause': cause };
+      const [trace] = await jaeger.find(reporter.reporter_workload, tags, beganMs);
+      const exchange = trace?.spans.find((span) => tagOf(span, 'sidelight.outcome') === 'masked');
+      const attempts = trace === undefined ? [] : childrenOf(trace, exchange);
+      expect(tagOf(exchange, 'sidelight.cluster')).toBe(cluster);
+      expect(tagOf(exchange, 'sidelight.reporter.kind')).toBe(reporter.reporter_kind);
+      expect(attempts.length).toBeGreaterThan(1);
+      expect(tagOf(attempts[0], 'sidelight.cause')).toBe(cause);
+      expect(tagOf(attempts[0], 'network.peer.address')).toBe(ip);
+      expect(tagOf(attempts.at(-1), 'sidelight.result')).toBe('ok');
+      expect(tagOf(attempts.at(-1), 'network.peer.address')).toBe(good);
+    }
+  });
+});
