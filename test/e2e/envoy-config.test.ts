@@ -126,7 +126,7 @@ describe.each(withLog)('the logs of envoy/%s.yaml', (name) => {
     });
     expect(common?.['custom_tags']).toEqual([
       { tag: 'key', value: '%REQ(x-sidelight-key)%' },
-      { tag: 'cluster', value: '%UPSTREAM_CLUSTER%' },
+      { tag: 'cluster', value: '%UPSTREAM_CLUSTER_RAW%' },
       { tag: 'connection_id', value: '%UPSTREAM_CONNECTION_ID%' },
       { tag: 'connection_age_us', value: '%COMMON_DURATION(US_CX_END:US_TX_BEG:us)%' },
       { tag: 'traceparent', value: '%REQ(traceparent)%' },
