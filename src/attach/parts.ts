@@ -30,23 +30,30 @@ export interface LogParts {
   connectionOptions: Pair;
 }
 
+/** How the parts call Sidelight. */
+export interface Reached {
+  cluster: string;
+  /** Of the gRPC calls. Absent: Envoy takes the cluster's name. */
+  authority: string | undefined;
+}
+
 /** The parts of a profile as `envoy/` ships them, which is what the tests run. A new copy at each call. */
-export function shippedParts(profile: Profile, clusterName: string): Parts {
-  const config = shippedConfig(profile, clusterName);
+export function shippedParts(profile: Profile, reached: Reached): Parts {
+  const config = shippedConfig(profile, reached);
   const manager = filterConfig(config, 0);
   const filters = childSeq(manager, 'http_filters').items.map(mapOf);
   return {
     earlyHeaderMutation: pairOf(manager, 'early_header_mutation_extensions'),
     filters: filters.slice(0, -1),
-    logs: profile === 'tag' ? undefined : logParts(manager, mapOf(filters.at(-1)), clusterName),
+    logs: profile === 'tag' ? undefined : logParts(manager, mapOf(filters.at(-1)), reached),
     cluster: mapOf(childSeq(mapOf(config.contents), 'static_resources', 'clusters').items.at(-1)),
   };
 }
 
-function logParts(manager: YAMLMap, router: YAMLMap, clusterName: string): LogParts {
+function logParts(manager: YAMLMap, router: YAMLMap, reached: Reached): LogParts {
   const attempts = childMap(router, 'typed_config');
   // Only this file has a TCP listener. Its log names the block of the others and is alike in each profile.
-  const tcpProxy = filterConfig(shippedConfig('observe', clusterName), 1);
+  const tcpProxy = filterConfig(shippedConfig('observe', reached), 1);
   return {
     request: pairOf(manager, 'access_log'),
     attempt: pairOf(attempts, 'upstream_log'),
@@ -56,7 +63,7 @@ function logParts(manager: YAMLMap, router: YAMLMap, clusterName: string): LogPa
   };
 }
 
-function shippedConfig(profile: Profile, clusterName: string): Document {
+function shippedConfig(profile: Profile, { cluster, authority }: Reached): Document {
   const config = parseDocument(readFileSync(new URL(`../../envoy/${profile}.yaml`, import.meta.url), 'utf8'));
   visit(config, {
     Node: (_, node) => {
@@ -64,7 +71,9 @@ function shippedConfig(profile: Profile, clusterName: string): Document {
       node.spaceBefore = false;
     },
     Pair: (_, { key, value }) => {
-      if (String(key) === 'envoy_grpc') mapOf(value).set('cluster_name', clusterName);
+      if (String(key) !== 'envoy_grpc') return;
+      mapOf(value).set('cluster_name', cluster);
+      if (authority !== undefined) mapOf(value).set('authority', authority);
     },
   });
   return config;

@@ -2,7 +2,7 @@ import type { Pair, YAMLMap } from 'yaml';
 import { blockMap, flowMap, mapOf, seqOf } from './nodes.ts';
 import { type LogParts, type Parts, shippedParts } from './parts.ts';
 import type { AttachPlan } from './plan.ts';
-import { clusterName, plannedCluster } from './sidelight-cluster.ts';
+import { plannedCluster, reached } from './sidelight-cluster.ts';
 import { plannedTagger } from './tagger.ts';
 
 /** Under this key Envoy's runtime says which share is logged, in percent: 0 is the kill switch. */
@@ -10,7 +10,7 @@ const logPercentKey = 'sidelight.log_percent';
 
 /** The shipped parts as the plan wants them. */
 export function plannedParts(plan: AttachPlan): Parts {
-  const parts = shippedParts(plan.profile, clusterName(plan.place));
+  const parts = shippedParts(plan.profile, reached(plan.place));
   if (parts.logs && plan.samplePercent !== undefined) addKillSwitch(parts.logs);
   return {
     ...parts,

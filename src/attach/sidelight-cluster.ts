@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { Node, YAMLMap } from 'yaml';
 import { blockMap, blockSeq, childMap, childSeq, flowMap, mapOf, pairOf, remark } from './nodes.ts';
+import type { Reached } from './parts.ts';
 import type { AttachPlan, SidelightPlace } from './plan.ts';
 
 /** The cluster's name where it is ours to choose. */
@@ -11,10 +12,14 @@ const checksPerSecond = 500;
 /** Envoy asks for a name this often by itself, s; with many proxies as seldom as it checks. */
 const dnsSeconds = 5;
 
-/** By what name the parts call Sidelight's cluster. */
-export function clusterName(place: SidelightPlace): string {
-  if (place.kind !== 'service') return ownClusterName;
-  return `outbound|${place.port}||${serviceHost(place)}`;
+/**
+ * How the parts call Sidelight. Envoy's gRPC client takes the cluster's name for the authority, and Node refuses a request
+ * whose authority has a bar: nothing would arrive. test/unit/ingress-authority.test.ts.
+ */
+export function reached(place: SidelightPlace): Reached {
+  if (place.kind !== 'service') return { cluster: ownClusterName, authority: undefined };
+  const host = serviceHost(place);
+  return { cluster: `outbound|${place.port}||${host}`, authority: host };
 }
 
 /** The name of a Service in its cluster. */
@@ -29,7 +34,7 @@ export function checkSeconds(proxies: number): number {
 
 /** The shipped cluster as the plan wants it, changed in place. */
 export function plannedCluster(cluster: YAMLMap, plan: AttachPlan): YAMLMap {
-  setHealthCheck(cluster, plan);
+  setHealthCheck(cluster, plan, reached(plan.place).authority);
   if (plan.place.kind === 'service') return cluster;
   const byName = plan.place.kind === 'address' && isIP(plan.place.host) === 0;
   remark(cluster, ...(byName ? replicasRemark : ['Sidelight itself.']));
@@ -54,8 +59,9 @@ export function boundsOf(cluster: YAMLMap): YAMLMap {
   return cluster;
 }
 
-function setHealthCheck(cluster: YAMLMap, { proxies }: AttachPlan): void {
+function setHealthCheck(cluster: YAMLMap, { proxies }: AttachPlan, authority: string | undefined): void {
   const check = mapOf(childSeq(cluster, 'health_checks').get(0, true));
+  if (authority !== undefined) check.set('grpc_health_check', flowMap({ authority }));
   const seconds = checkSeconds(proxies);
   if (seconds === 1) return;
   check.set('interval', `${seconds}s`);

@@ -78,10 +78,10 @@ describe('the kill switch', () => {
   it('ends ext_proc streams and log entries under traffic, with no push, and changes no response', async () => {
     const flags = ['--profile', 'full', '--sample', '100%'];
     const { envoy, client, sidelight } = await startScene('127.0.0.1:0', byAddress, ...flags);
-    const answers: number[] = [];
-    let isOn = true;
+    const answers: (number | undefined)[] = [];
+    const ended = new AbortController();
     const load = (async () => {
-      while (isOn) answers.push((await client.request('/')).status);
+      while (!ended.signal.aborted) answers.push((await client.request('/')).status);
     })();
     const streams = () => envoy.admin.stat('http.http.ext_proc.streams_started');
     await until('streams', async () => (await sidelight.metric('sidelight_self_tag_duration_seconds_count')) > 20);
@@ -101,7 +101,7 @@ describe('the kill switch', () => {
 
     await envoy.admin.setRuntime({ 'sidelight.tag_percent': '100', 'sidelight.log_percent': '100' });
     await until('streams again', async () => (await streams()) > started);
-    isOn = false;
+    ended.abort();
     await load;
     expect(new Set(answers)).toEqual(new Set([200]));
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
-import { fullProfile } from '../support/istio/envoy-filters.ts';
+import { runAttach } from '../support/attach.ts';
 import { freeNet, istioPorts, startIstioSidecar, startIstioWaypoint } from '../support/istio.ts';
 import { childrenOf, startJaeger, tagOf } from '../support/jaeger.ts';
 import { needPart } from '../support/part.ts';
@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 const cleanup = new Cleanup();
 afterEach(() => cleanup.run());
 
-/** As Istio's default policy, and 503 too. */
+/** So many that no request meets only the two that fail. */
 const retries = `
   apiVersion: networking.istio.io/v1
   kind: VirtualService
@@ -20,24 +20,37 @@ const retries = `
   spec:
     hosts: [web.app.svc.cluster.local]
     http:
-      - retries: { attempts: 3, retryOn: "5xx,connect-failure" }
+      - retries: { attempts: 12, retryOn: "5xx,connect-failure" }
         route: [{ destination: { host: web.app.svc.cluster.local, port: { number: 8080 } } }]`;
 
 const reporters = {
   sidecar: {
     start: startIstioSidecar,
+    target: '--to sidecar-outbound --selector app=client',
     cluster: 'outbound|8080||web.app.svc.cluster.local',
     reporter: { reporter_kind: 'sidecar_outbound', reporter_workload: 'client', reporter_namespace: 'app' },
   },
   waypoint: {
     start: startIstioWaypoint,
+    target: '--to waypoint',
     cluster: 'inbound-vip|8080|http|web.app.svc.cluster.local',
     reporter: { reporter_kind: 'waypoint', reporter_workload: 'waypoint', reporter_namespace: 'app' },
   },
 } as const;
 
-describe.each(['sidecar', 'waypoint'] as const)('a %s on which one endpoint answers 503 and one refuses', (proxy) => {
-  const { start, cluster, reporter } = reporters[proxy];
+/** What `attach` writes, but for what would make a test slow, or wrong where the machine is busy. */
+function attached(target: string, place: string): string {
+  const flags = `${target} --namespace app --profile full --message-timeout 1s ${place}`;
+  return runAttach(...flags.split(' ')).replace('buffer_flush_interval: 1s', 'buffer_flush_interval: 0.05s');
+}
+
+describe.each([
+  ['sidecar', "the mesh's own cluster", () => '--service sidelight.sidelight'],
+  ['sidecar', 'a cluster of its own', (port: number) => `--address 127.0.0.1:${port}`],
+  ['waypoint', "the mesh's own cluster", () => '--service sidelight.sidelight'],
+  ['waypoint', 'a cluster of its own', (port: number) => `--address 127.0.0.1:${port}`],
+] as const)('a %s on which one endpoint answers 503 and one refuses, attached by %s', (proxy, _, place) => {
+  const { start, target, cluster, reporter } = reporters[proxy];
 
   it('masks both, and each attempt is seen, counted and found in Jaeger', async (context: TestContext) => {
     const net = await freeNet();
@@ -46,7 +59,7 @@ describe.each(['sidecar', 'waypoint'] as const)('a %s on which one endpoint answ
     const [good, bad, dead] = [`${net}.11`, `${net}.12`, `${net}.13`];
     const web = cleanup.use(await Upstreams.start({ ips: [good, bad], port: istioPorts.endpoint }));
     web.handle(() => ({ kind: 'respond', status: 503 }), bad);
-    const yaml = [fullProfile(proxy), retries];
+    const yaml = [attached(target, place(sidelight.grpcPort)), retries];
     const istio = await start(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
     const client = await istio.client();
     const beganMs = Date.now();

@@ -2,7 +2,7 @@ import { Document, type YAMLMap } from 'yaml';
 import { blockMap, blockSeq, flowMap } from '../nodes.ts';
 import { type IstioPlan } from '../plan.ts';
 import { plannedParts } from '../planned-parts.ts';
-import { boundsOf, clusterName, serviceHost } from '../sidelight-cluster.ts';
+import { boundsOf, reached, serviceHost } from '../sidelight-cluster.ts';
 import { addCluster, mergeIntoCluster, patches } from './patches.ts';
 import { clusterRemarks, filterRemarks } from './remarks.ts';
 
@@ -28,7 +28,7 @@ function filtersOf(plan: IstioPlan): Document[] {
   const documents = [envoyFilter(plan, name, main, filterRemarks(plan))];
   // On a waypoint such a patch is ignored without a word.
   if (place.kind === 'service' && target !== 'waypoint') {
-    const merged = mergeIntoCluster(boundsOf(parts.cluster), plan, clusterName(place));
+    const merged = mergeIntoCluster(boundsOf(parts.cluster), plan, reached(place).cluster);
     documents.push(envoyFilter(plan, 'sidelight-cluster', [merged], clusterRemarks(plan)));
   }
   return documents;
