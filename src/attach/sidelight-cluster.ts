@@ -7,8 +7,12 @@ import type { AttachPlan, SidelightPlace } from './plan.ts';
 /** The cluster's name where it is ours to choose. */
 export const ownClusterName = 'sidelight';
 
-/** Health checks that one replica is to answer a second, all proxies together: a few percent of a core (docs/attach.md). */
-const checksPerSecond = 500;
+/** Health checks that one replica is to answer a second, all proxies together; each costs about as much as a tag. */
+const checksPerSecond = 250;
+/** Where checks are seldom one that fails puts a replica out: it may take so long, s. A second one would come late. */
+const seldomTimeoutSeconds = 1;
+/** And while it is out it is checked this often, s: what one late answer costs is a few seconds without tags. */
+const outSeconds = 5;
 /** Envoy asks for a name this often by itself, s; with many proxies as seldom as it checks. */
 const dnsSeconds = 5;
 
@@ -27,8 +31,13 @@ export function serviceHost({ name, namespace }: Extract<SidelightPlace, { kind:
   return `${name}.${namespace}.svc.cluster.local`;
 }
 
+/** How long a replica that hangs can cost requests their wait, s. */
+export function frozenSeconds(proxies: number): number {
+  return checkSeconds(proxies) + seldomTimeoutSeconds;
+}
+
 /** How often a proxy checks each replica, s. */
-export function checkSeconds(proxies: number): number {
+function checkSeconds(proxies: number): number {
   return Math.max(1, Math.ceil(proxies / checksPerSecond));
 }
 
@@ -66,9 +75,12 @@ function setHealthCheck(cluster: YAMLMap, { proxies }: AttachPlan, authority: st
   if (seconds === 1) return;
   check.set('interval', `${seconds}s`);
   check.set('no_traffic_interval', `${seconds}s`);
+  check.set('timeout', `${seldomTimeoutSeconds}s`);
+  check.set('unhealthy_threshold', 1);
+  check.set('unhealthy_interval', `${Math.min(seconds, outSeconds)}s`);
   remark(
     pairOf(cluster, 'health_checks').key as Node,
-    `A service that hangs is out after ${2 * seconds} s at most; nothing is sent to it until it answers again. Seldom enough for`,
+    `A service that hangs is out after ${frozenSeconds(proxies)} s at most; nothing is sent to it until it answers again. Seldom enough for`,
     `${proxies} proxies: each replica answers ${Math.round(proxies / seconds)} checks a second.`,
   );
 }

@@ -1,8 +1,10 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { findEnvoy } from '../../setup/envoy.mjs';
+import { startSidelight } from '../../src/cli/demo/sidelight-process.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { assignment, type Bootstrap } from '../../src/lab/envoy-config.ts';
 import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
@@ -51,7 +53,14 @@ const byAddress = (port: number) => ['--address', `127.0.0.1:${port}`];
 describe("a user's own config", () => {
   it('reports masked failures and tags, over a unix socket too', async () => {
     const socket = path.join(cleanup.use(tempDir()).path, 'grpc.sock');
-    const { client, sidelight } = await startScene(`unix:${socket}`, () => ['--uds', socket], '--profile', 'full');
+    const { client, sidelight } = await startScene(
+      `unix:${socket}`,
+      () => ['--uds', socket],
+      '--profile',
+      'full',
+      '--message-timeout',
+      '1s',
+    );
     for (let sent = 0; sent < 20; sent += 1) expect((await client.request('/')).status).toBe(200);
     await until(
       'masked exchanges',
@@ -63,7 +72,7 @@ describe("a user's own config", () => {
 
 describe('a share', () => {
   it('is tagged, and all is logged', async () => {
-    const flags = ['--profile', 'full', '--sample', '50%'];
+    const flags = ['--profile', 'full', '--sample', '50%', '--message-timeout', '1s'];
     const { client, sidelight } = await startScene('127.0.0.1:0', byAddress, ...flags);
     for (let sent = 0; sent < 200; sent += 1) expect((await client.request('/')).status).toBe(200);
     await until('all of them', async () => (await sidelight.metric('sidelight_requests_total')) === 200);
@@ -104,5 +113,26 @@ describe('the kill switch', () => {
     ended.abort();
     await load;
     expect(new Set(answers)).toEqual(new Set([200]));
+  });
+});
+
+describe('a Sidelight that hangs', () => {
+  it('is out after one check that failed, where many proxies check it seldom', async () => {
+    const grpcPort = await freePort();
+    const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+    const program = { node: process.execPath, flags: [], entry };
+    const listen = { grpc: `127.0.0.1:${grpcPort}`, http: '127.0.0.1:0' };
+    const sidelight = cleanup.use(await startSidelight(program, { listen }));
+    // One check in 6 s: two of them alone would take 12.
+    const flags = ['--proxies', '1500', ...byAddress(grpcPort)];
+    const config = parse(runAttach('--to', 'envoy', '--config', plain, ...flags)) as Bootstrap;
+    const envoy = cleanup.use(await startEnvoy({ bin: findEnvoy().path, config }));
+    const healthy = 'cluster.sidelight.membership_healthy';
+    await envoy.admin.waitForStat(healthy, (hosts) => hosts === 1);
+
+    process.kill(sidelight.pid, 'SIGSTOP');
+    await envoy.admin.waitForStat(healthy, (hosts) => hosts === 0, 10_000);
+    process.kill(sidelight.pid, 'SIGCONT');
+    await envoy.admin.waitForStat(healthy, (hosts) => hosts === 1, 15_000);
   });
 });

@@ -119,7 +119,7 @@ describe.each<[string, FactsOptions, string, string[]]>([
     expect(ours).toHaveLength(1);
     expect(ours[0]).toMatchObject({
       type: 'STRICT_DNS',
-      healthChecks: [{ grpcHealthCheck: {}, interval: '2s', noTrafficInterval: '2s' }],
+      healthChecks: [{ grpcHealthCheck: {}, interval: '4s', noTrafficInterval: '4s', unhealthyThreshold: 1 }],
       commonLbConfig: { healthyPanicThreshold: {} },
     });
   });
@@ -162,7 +162,7 @@ describe("the mesh's own cluster", () => {
         commonLbConfig: { healthyPanicThreshold: {} },
         transportSocketMatches: [{ name: 'hbone' }, { name: 'tlsMode-disabled' }],
       });
-      expect(cluster?.['healthChecks']).toMatchObject([{ grpcHealthCheck: {}, interval: '2s' }]);
+      expect(cluster?.['healthChecks']).toMatchObject([{ grpcHealthCheck: {}, interval: '4s' }]);
     });
   });
 

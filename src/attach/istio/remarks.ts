@@ -1,5 +1,5 @@
 import type { IstioPlan } from '../plan.ts';
-import { checkSeconds } from '../sidelight-cluster.ts';
+import { frozenSeconds } from '../sidelight-cluster.ts';
 
 const whatProfilesDo = {
   observe: 'observe: the access log alone, nothing in the path of a request',
@@ -22,7 +22,7 @@ export function filterRemarks(plan: IstioPlan): string[] {
 /** What stands at the top of the one for the mesh's own cluster. */
 export function clusterRemarks({ proxies }: IstioPlan): string[] {
   return [
-    `Bounds what a Sidelight that hangs can cost: out after ${2 * checkSeconds(proxies)} s. Apply it once to a proxy, whatever else is attached to it:`,
+    `Bounds what a Sidelight that hangs can cost: out after ${frozenSeconds(proxies)} s. Apply it once to a proxy, whatever else is attached to it:`,
     'Envoy refuses a cluster with two health checks, and would go on without Sidelight.',
   ];
 }
