@@ -9,6 +9,10 @@ const commands = {
   PEER_BIN: 'peer',
   EFCHECK: 'efcheck',
   OPENSSL: 'openssl',
+  // Envoy 1.36, which can have profile `tag` alone.
+  OLD_ENVOY_BIN: 'envoy-1.36',
+  // Istio's CRDs in one file, as its API module has them.
+  ISTIO_CRDS: 'customresourcedefinitions.gen.yaml',
   ETCD_BIN: 'etcd',
   KUBE_APISERVER_BIN: 'kube-apiserver',
   KUBECTL: 'kubectl',

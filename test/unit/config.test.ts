@@ -89,7 +89,7 @@ clusters:
 discovery: {dns: {refreshMs: 70000}}
 `;
   expect(formatProblems(problemsOf(text, { log: { level: 'loud' } })).split('\n')).toEqual([
-    'line 2: listen.grpc: found "nowhere": expected host:port or [v6]:port, port 0 to 65535',
+    'line 2: listen.grpc: found "nowhere": expected host:port, [v6]:port, port 0 to 65535, or unix:/path, of 107 bytes at most',
     expect.stringMatching(
       /^line 9: clusters\[0\]\.success\.grpcFail\[0\]: found 99: expected one of OK, .*, or whole number, 0 to 16$/,
     ),
