@@ -99,6 +99,27 @@ it('Prometheus computes from the queries of the docs what was measured: B1', (co
   expect(said).toMatch(/SUCCESS\s*0$/);
 });
 
+it('Prometheus computes from the queries of the docs which layer multiplies: E1', (context) => {
+  const promtool = needPart(context, 'PROMTOOL');
+  const emit = testEmit();
+  const kinds = ['sidecar_outbound', 'waypoint', 'sidecar_inbound'] as const;
+  const three = Array(3).fill(attempt());
+  for (const [index, kind] of kinds.entries())
+    for (let i = 0; i < 3 ** index; i += 1)
+      emit.exchange(
+        judged({ exchange: { reporter: { ...reporter, kind }, attempts: kind === 'waypoint' ? [attempt()] : three } }),
+      );
+  const layer = { reporter_workload: 'shop', reporter_namespace: 'default' };
+  const said = evaluated(promtool, emit, {
+    'amplification-by-layer': [
+      { labels: { ...layer, reporter_kind: 'sidecar_outbound' }, value: 3 },
+      { labels: { ...layer, reporter_kind: 'waypoint' }, value: 1 },
+      { labels: { ...layer, reporter_kind: 'sidecar_inbound' }, value: 3 },
+    ],
+  });
+  expect(said).toMatch(/SUCCESS\s*0$/);
+});
+
 it('Prometheus computes from the queries of the docs who is still on the old endpoint', (context) => {
   const promtool = needPart(context, 'PROMTOOL');
   const old = { reporter, cluster: 'app', endpoint: '127.0.0.11:8080', layer: 'http' as const, expected: false };
@@ -134,7 +155,7 @@ it('Prometheus computes from the queries of the docs who is still on the old end
   for (let i = 0; i < 15; i += 1)
     emit.exchange(judged({ exchange: { attempts: [attempt({ peer: ip('127.0.0.12:8080') })] } }));
   emit.pinUse({ reporter, cluster: 'app', endpoint: old.endpoint, requests: 30, bytes: 1500 });
-  const place = { cluster: 'app', endpoint: old.endpoint, reporter_workload: 'shop' };
+  const place = { cluster: 'app', endpoint: old.endpoint, reporter_kind: 'envoy', reporter_workload: 'shop' };
   const said = evaluated(promtool, emit, {
     'drain-bytes': [{ labels: place, value: 100 }],
     'drain-requests': [{ labels: place, value: 2 }],

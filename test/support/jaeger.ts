@@ -11,6 +11,8 @@ export interface JaegerSpan {
   traceID: string;
   spanID: string;
   operationName: string;
+  /** Its key among the trace's processes. */
+  processID: string;
   references: { refType: string; traceID: string; spanID: string }[];
   /** Epoch µs. */
   startTime: number;
@@ -22,6 +24,7 @@ export interface JaegerSpan {
 export interface JaegerTrace {
   traceID: string;
   spans: JaegerSpan[];
+  processes: Record<string, { serviceName: string }>;
 }
 
 export interface Jaeger {
@@ -30,6 +33,8 @@ export interface Jaeger {
   http: string;
   /** The traces of a service in which one span has all these tags, started from `sinceMs` on; waits until there is one. */
   find(service: string, tags: Record<string, string>, sinceMs: number): Promise<JaegerTrace[]>;
+  /** One trace by its id; waits until it has so many spans. */
+  whole(traceId: string, spans: number): Promise<JaegerTrace>;
 }
 
 /** A real Jaeger with its storage in memory; up when this resolves. */
@@ -88,6 +93,17 @@ async function tryJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger | undefi
         return found.length > 0;
       });
       return found;
+    },
+    async whole(traceId, spans) {
+      let trace: JaegerTrace | undefined;
+      await until(`${spans} spans of trace ${traceId}`, async () => {
+        const answer = (await (await fetch(`http://${query}/api/traces/${traceId}`)).json()) as {
+          data: JaegerTrace[] | null;
+        };
+        trace = answer.data?.at(0);
+        return (trace?.spans.length ?? 0) >= spans;
+      });
+      return trace as JaegerTrace;
     },
   };
 }

@@ -138,4 +138,13 @@ describe('the queries in the docs', () => {
     expect(names.length).toBeGreaterThan(0);
     expect(names.filter((name) => !known.has(name))).toEqual([]);
   });
+
+  const reported = Object.values(metrics)
+    .filter(({ attributes }) => (attributes as readonly string[]).includes(attribute.reporterKind))
+    .map((metric) => prometheusName(metric));
+
+  it.each(queries)('%s: never adds up what several kinds of proxies saw of one call', (_, query) => {
+    const sums = query.split(/(?=\b(?:sum|max|min) by)/).filter((sum) => reported.some((name) => sum.includes(name)));
+    for (const sum of sums) expect(sum).toMatch(/\{[^}]*sidelight_reporter_kind="|by \([^)]*sidelight_reporter_kind/);
+  });
 });

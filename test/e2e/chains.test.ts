@@ -1,0 +1,110 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { Cleanup } from '../../src/lab/cleanup.ts';
+import { freePort } from '../../src/lab/free-port.ts';
+import { http1Client } from '../../src/lab/http1-client.ts';
+import { unavailable, upstream } from '../fixtures/cases/parts.ts';
+import { startJaeger, tagOf } from '../support/jaeger.ts';
+import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { needPart } from '../support/part.ts';
+import { layers, startChain } from '../support/proxy-chain.ts';
+import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+
+/* E1: three proxies in a row, each with two retries, and a backend that fails every request. */
+const cleanup = new Cleanup();
+afterEach(() => cleanup.run());
+
+const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+const sampled = { headers: { traceparent: `00-${caller.traceId}-${caller.spanId}-01` } };
+
+/** What one layer did of one request: 1, 3 and 9 exchanges of three attempts each. */
+const ofLayer = {
+  edge: { exchanges: 1, attempts: 3 },
+  middle: { exchanges: 3, attempts: 9 },
+  inner: { exchanges: 9, attempts: 27 },
+};
+
+/** One Sidelight that exports to `endpoint`, the chain before it, and a client. */
+async function start(endpoint: string, backend: string, inject = false) {
+  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint } }));
+  const port = sidelight.grpcPort;
+  const [edge] = await startChain(cleanup, { sidelightPorts: [port, port, port], backend, inject });
+  const client = cleanup.use(http1Client(edge?.port('http') ?? 0));
+  return { sidelight, client };
+}
+
+/** The counts of each layer, as its own reporter's metrics have them. */
+async function counted(sidelight: TestSidelight) {
+  const counts = layers.map(async (layer) => {
+    const labels = { reporter_workload: layer, reporter_kind: 'envoy' };
+    const exchanges = await sidelight.metric('sidelight_attempted_requests_total', labels);
+    return [layer, { exchanges, attempts: await sidelight.metric('sidelight_attempts_total', labels) }] as const;
+  });
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+/** A connect to it is refused. */
+async function deadBackend(): Promise<string> {
+  return `127.0.0.1:${await freePort()}`;
+}
+
+/** The spans of each layer's exchanges, the outermost layer first. */
+async function exchangesByLayer(otlp: OtlpReceiver) {
+  const all = await otlp.exchanges(() => true, 13);
+  return layers.map((layer) => all.map(({ span }) => span).filter(({ service }) => service === layer));
+}
+
+describe('one request through three proxies', () => {
+  it('to a backend that answers 503 is 27 requests there, 3 × 3 × 3 by layer, in the caller’s trace', async () => {
+    const otlp = cleanup.use(await startOtlpReceiver());
+    const backend = await upstream(cleanup, () => unavailable);
+    const { sidelight, client } = await start(otlp.endpoint, backend.addresses[0] ?? '');
+    expect((await client.request('/cart', sampled)).status).toBe(503);
+    expect(backend.requests()).toBe(27);
+
+    const exchanges = (await exchangesByLayer(otlp)).flat();
+    expect(await counted(sidelight)).toEqual(ofLayer);
+    expect(new Set(otlp.spans.map(({ traceId }) => traceId))).toEqual(new Set([caller.traceId]));
+    // No proxy tells the next one of a span of its own, so that all name the one who did: the caller.
+    expect(new Set(exchanges.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([caller.spanId]));
+  });
+
+  it('to a dead backend is 27 refused connects, and each layer is its own in the metrics', async () => {
+    const otlp = cleanup.use(await startOtlpReceiver());
+    const { sidelight, client } = await start(otlp.endpoint, await deadBackend());
+    expect((await client.request('/cart', sampled)).status).toBe(503);
+    await exchangesByLayer(otlp);
+    expect(await counted(sidelight)).toEqual(ofLayer);
+    const failed = (layer: string, cause: string) =>
+      sidelight.metric('sidelight_attempts_total', { reporter_workload: layer, result: 'failed', cause });
+    expect(await failed('inner', 'connect_failure')).toBe(27);
+    expect([await failed('edge', 'status_5xx'), await failed('middle', 'status_5xx')]).toEqual([3, 9]);
+  });
+
+  it.each([
+    ['of the caller', sampled, caller.traceId],
+    ['that the first proxy’s tagger begins', {}, undefined],
+  ])('with inject is one trace %s, and each layer is under the one before it', async (_, request, traceId) => {
+    const otlp = cleanup.use(await startOtlpReceiver());
+    const { client } = await start(otlp.endpoint, await deadBackend(), true);
+    expect((await client.request('/cart', request)).status).toBe(503);
+    const [edge = [], middle = [], inner = []] = await exchangesByLayer(otlp);
+    expect([edge.length, middle.length, inner.length]).toEqual([1, 3, 9]);
+    const ids = new Set(otlp.spans.map((span) => span.traceId));
+    expect(ids).toEqual(new Set([traceId ?? edge[0]?.traceId]));
+    expect(edge[0]?.parentSpanId).toBe(traceId === undefined ? '' : caller.spanId);
+    expect(middle.map(({ parentSpanId }) => parentSpanId)).toEqual(Array(3).fill(edge[0]?.spanId));
+    const perMiddle = middle.map(({ spanId }) => inner.filter(({ parentSpanId }) => parentSpanId === spanId).length);
+    expect(perMiddle).toEqual([3, 3, 3]);
+  });
+});
+
+it('a search in a real Jaeger finds one trace of the three services, with every attempt', async (context) => {
+  const jaeger = await startJaeger(cleanup, needPart(context, 'JAEGER_BIN'));
+  const { client } = await start(jaeger.grpc, await deadBackend(), true);
+  await client.request('/cart', sampled);
+  const trace = await jaeger.whole(caller.traceId, 13 + 39);
+  const exchanges = trace.spans.filter((span) => tagOf(span, 'sidelight.outcome') === 'exhausted');
+  const services = exchanges.map((span) => trace.processes[span.processID]?.serviceName);
+  expect(layers.map((layer) => services.filter((name) => name === layer).length)).toEqual([1, 3, 9]);
+  expect(exchanges.map((span) => tagOf(span, 'sidelight.attempts'))).toEqual(Array(13).fill(3));
+});
