@@ -13,11 +13,19 @@ export interface Readiness {
 export interface AdminSources {
   ready: () => Readiness;
   metrics: () => { body: Iterable<string>; contentType: string };
-  exchanges: (query: { outcome: Outcome | undefined; limit: number }) => unknown;
+  exchanges: (query: ExchangesQuery) => unknown;
   pins: () => unknown;
   endpoints: (query: EndpointsQuery) => unknown;
   clusters: () => unknown;
   reporters: () => unknown;
+}
+
+/** Which exchanges are asked for; all of what is given must fit. */
+export interface ExchangesQuery {
+  outcome: Outcome | undefined;
+  /** A trace id, 32 hex digits in lower case. */
+  trace: string | undefined;
+  limit: number;
 }
 
 /** Which endpoints are asked for; all of what is given must fit. */
@@ -59,7 +67,10 @@ function exchanges(sources: AdminSources, query: URLSearchParams): Answer {
   const number = /^\d{1,9}$/.test(limit) ? Number(limit) : 0;
   if (number < 1 || number > longestList)
     return problem(400, 'bad_query', `limit must be a whole number from 1 to ${longestList}`);
-  return json(200, sources.exchanges({ outcome: known, limit: number }));
+  const trace = query.get('trace')?.toLowerCase();
+  if (trace !== undefined && !/^[\da-f]{32}$/.test(trace))
+    return problem(400, 'bad_query', 'trace must be a trace id of 32 hex digits');
+  return json(200, sources.exchanges({ outcome: known, trace, limit: number }));
 }
 
 function endpoints(sources: AdminSources, query: URLSearchParams): Answer {

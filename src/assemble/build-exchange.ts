@@ -99,7 +99,7 @@ function fingerprint(entry: LogEntry): string {
 }
 
 /** Envoy 1.40 names a host that the `max_requests` breaker kept it from, so UO without a connection reached nobody. */
-function reachedPeer(entry: LogEntry): boolean {
+export function reachedPeer(entry: LogEntry): boolean {
   return entry.upstream !== undefined && !(entry.flags.includes('UO') && entry.tags.connectionId === undefined);
 }
 
@@ -176,7 +176,8 @@ function missing(ends: readonly LogEntry[], tries: readonly LogEntry[]): Incompl
   return count !== undefined && tries.length + hostless(ends) < count ? 'attempts_missing' : undefined;
 }
 
-function hostless(ends: readonly LogEntry[]): number {
+/** Of Envoy's count, the tries that no entry stands for. */
+export function hostless(ends: readonly LogEntry[]): number {
   return ends.filter((end) => end.flags.some((flag) => flag === 'UH' || flag === 'NC')).length;
 }
 

@@ -110,7 +110,27 @@ export const spanAttributes = {
   },
   [attribute.pin]: { on: 'exchange', says: 'Whether the endpoint was still listed.' },
   'sidelight.kept_reason': { on: 'exchange', says: 'Why the trace was kept although its parent was not sampled.' },
+  'sidelight.chain.amplification': {
+    on: 'exchange',
+    says: 'Of several proxies in a row, from this one inwards: how many sends a request here cost the last one, as far as seen here; absent where that is not known.',
+  },
+  'sidelight.chain.factors': {
+    on: 'exchange',
+    says: 'Of the same: attempts ÷ exchanges of each layer, the outermost first, such as `3 × 3 × 3`.',
+  },
+  'sidelight.chain.layers': {
+    on: 'exchange',
+    says: 'Of the same: the layers, such as `shop (sidecar_outbound) × cart (sidecar_inbound)`.',
+  },
+  'sidelight.chain.origin': {
+    on: 'exchange',
+    says: 'Of the same, if it failed: the innermost layer that failed whenever the layers before it did; they passed it on.',
+  },
   'sidelight.attempt': { on: 'attempt', says: 'Its number, from 1, by start.' },
+  'sidelight.request.sent': {
+    on: 'attempt',
+    says: 'Of a failed attempt: false if not a byte of the request was sent, so that trying again was safe whatever the method; absent behind an internal listener.',
+  },
   [attribute.result]: { on: 'attempt', says: '`ok`, `failed`, `superseded`, `client_cancelled`.' },
   [attribute.cause]: { on: 'both', says: 'Why it failed; on the exchange: the first failed attempt.' },
   'sidelight.flags': { on: 'both', says: "Envoy's response flags, with commas, as `%RESPONSE_FLAGS%` prints them." },

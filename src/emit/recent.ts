@@ -1,4 +1,5 @@
-import { judgedAttempt } from '../model/exchange.ts';
+import type { Chain } from '../model/chain.ts';
+import { judgedAttempt, wasSent } from '../model/exchange.ts';
 import type { ReporterKind } from '../model/reporter.ts';
 import {
   type AttemptResult,
@@ -9,6 +10,8 @@ import {
   outcomes,
   type Pin,
 } from '../model/verdict.ts';
+import { rounded } from './spans/chain-attributes.ts';
+import { traceIdOf } from './spans/parent.ts';
 import { pathOnly } from './spans/request-attributes.ts';
 
 /** An attempt in short. Times in ms. */
@@ -17,12 +20,32 @@ export interface RecentAttempt {
   endpoint: string;
   result: AttemptResult | undefined;
   cause: Cause | undefined;
+  /** Of a failed one: whether any byte of the request was sent; absent where that is not known. */
+  sent: boolean | undefined;
   /** From the exchange's start to its own. */
   offsetMs: number;
   durationMs: number | undefined;
   code: number | undefined;
   connectionId: string | undefined;
   connectionAgeMs: number | undefined;
+}
+
+/** A layer of a chain of proxies in short. */
+export interface RecentLayer {
+  reporterKind: ReporterKind;
+  workload: string;
+  namespace: string;
+  exchanges: number;
+  attempts: number;
+  failed: number;
+}
+
+/** How a request multiplied on its way through several proxies, the outermost first. */
+export interface RecentChain {
+  amplification: number;
+  layers: RecentLayer[];
+  /** Of a failure: where it came from, an index in `layers`. */
+  origin: number | undefined;
 }
 
 /** An exchange in short, for the API. Without query or headers. */
@@ -48,13 +71,19 @@ export interface RecentExchange {
   leftAtMs: number | undefined;
   unknownReason: string | undefined;
   maskedLatencyMs: number | undefined;
-  /** Absent if no span was made. */
+  /** The trace that the request was in; absent where there was none. */
   traceId: string | undefined;
+  /** Whether spans of it were made here. */
+  traced: boolean;
+  /** Of several proxies in a row, from its own inwards; absent where it is not known. */
+  chain: RecentChain | undefined;
   attempts: RecentAttempt[];
 }
 
 export interface RecentQuery {
   outcome?: Outcome | undefined;
+  /** Only those of this trace, 32 hex digits in lower case. */
+  trace?: string | undefined;
   limit: number;
 }
 
@@ -70,21 +99,25 @@ export class RecentExchanges {
     this.#perOutcome = Math.floor(max / outcomes.length);
   }
 
-  /** Remembers one if it is worth it: not a plain success, or over a pinned connection. `nowMs`: epoch ms. */
-  add(judged: JudgedExchange, traceId: string | undefined, nowMs: number): void {
+  /**
+   * Remembers one if it is worth it: not a plain success, or over a pinned connection. `spansOf`: the trace in which
+   * spans were made of it. `nowMs`: epoch ms.
+   */
+  add(judged: JudgedExchange, spansOf: string | undefined, nowMs: number): void {
     if (!isInteresting(judged)) return;
     const { outcome } = judged.verdict;
     const list = this.#lists.get(outcome) ?? [];
     this.#lists.set(outcome, list);
-    list.push({ atMs: nowMs, exchange: summary(judged, traceId) });
+    list.push({ atMs: nowMs, exchange: summary(judged, spansOf) });
     if (list.length > this.#perOutcome) list.shift();
   }
 
   /** Newest first. */
-  list({ outcome, limit }: RecentQuery): RecentExchange[] {
+  list({ outcome, trace, limit }: RecentQuery): RecentExchange[] {
     const lists = outcome === undefined ? [...this.#lists.values()] : [this.#lists.get(outcome) ?? []];
     return lists
       .flat()
+      .filter(({ exchange }) => trace === undefined || exchange.traceId === trace)
       .toSorted((a, b) => b.atMs - a.atMs)
       .slice(0, limit)
       .map(({ exchange }) => exchange);
@@ -96,7 +129,7 @@ function isInteresting({ verdict: { outcome, localResult, pin } }: JudgedExchang
   return outcome === 'local' ? localResult === 'server_error' : outcome !== 'ok';
 }
 
-function summary({ exchange, verdict }: JudgedExchange, traceId: string | undefined): RecentExchange {
+function summary({ exchange, verdict, chain }: JudgedExchange, spansOf: string | undefined): RecentExchange {
   const { reporter } = exchange;
   return {
     startMs: exchange.startMs,
@@ -118,17 +151,35 @@ function summary({ exchange, verdict }: JudgedExchange, traceId: string | undefi
     leftAtMs: verdict.pin?.leftAtMs,
     unknownReason: verdict.unknownReason,
     maskedLatencyMs: verdict.maskedLatencyMs,
-    traceId,
+    traceId: spansOf ?? traceIdOf(exchange),
+    traced: spansOf !== undefined,
+    chain: chain && chainSummary(chain),
     attempts: exchange.attempts.map((attempt, index) => ({
       number: attempt.number,
       endpoint: attempt.peer.text,
       result: verdict.attempts[index]?.result,
       cause: verdict.attempts[index]?.cause,
+      sent: verdict.attempts[index]?.result === 'failed' ? wasSent(attempt) : undefined,
       offsetMs: attempt.startMs - exchange.startMs,
       durationMs: attempt.durationMs,
       code: attempt.code,
       connectionId: attempt.connectionId,
       connectionAgeMs: attempt.connectionAgeMs,
     })),
+  };
+}
+
+function chainSummary({ amplification, layers, origin }: Chain): RecentChain {
+  return {
+    amplification: rounded(amplification),
+    layers: layers.map(({ kind, workload, namespace, exchanges, attempts, failed }) => ({
+      reporterKind: kind,
+      workload,
+      namespace,
+      exchanges,
+      attempts,
+      failed,
+    })),
+    origin: origin && layers.indexOf(origin),
   };
 }

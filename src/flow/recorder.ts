@@ -21,6 +21,7 @@ import type { TcpConnection } from '../model/tcp-connection.ts';
 import type { UpstreamConnection } from '../model/upstream-connection.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../model/verdict.ts';
 import type { DiscoveryView } from '../model/view.ts';
+import { Chains } from './chains.ts';
 import { type BoardRow, judgeConnection, pinBoard } from './pin-board.ts';
 import { type ClockMapping, connectionOf, endedMs, openedMs, unknownClock } from './pin-facts.ts';
 import { Suspects } from './suspects.ts';
@@ -75,11 +76,13 @@ export class Recorder {
   readonly #joiner: Joiner;
   readonly #connections: ConnectionTable;
   readonly #suspects = new Suspects();
+  readonly #chains: Chains;
   readonly #streams = new Map<number, { clock: ClockOffset; openedMs: number }>();
 
   constructor(options: RecorderOptions, sink: RecorderSink) {
     this.#options = options;
     this.#sink = sink;
+    this.#chains = new Chains((cluster) => options.rule(cluster));
     this.#joiner = new Joiner(options.join, {
       exchange: (exchange, streamId) => this.#judge(exchange, streamId),
       count: (event) => sink.joinEvent(event),
@@ -181,7 +184,8 @@ export class Recorder {
     const pin = attempt && this.#pin(attempt, exchange, clock);
     const verdict = judgeExchange(exchange, this.#options.rule(exchange.cluster), pin);
     if (exchange.attemptCountMismatch) this.#sink.attemptCountMismatch();
-    this.#sink.exchange({ exchange: { ...exchange, reporter }, verdict });
+    const reported = { ...exchange, reporter };
+    this.#sink.exchange({ exchange: reported, verdict, chain: this.#chains.of(reported, verdict) });
   }
 
   /** The pin as it was when the attempt ended, by all that discovery knows by now. */
@@ -199,6 +203,7 @@ export class Recorder {
 
   #http(stream: RecordedStream, entry: LogEntry, receivedMs: number): void {
     this.#joiner.add(stream, entry, receivedMs);
+    this.#chains.heard(entry, this.#options.reporterOf(stream.reporter, entry.cluster), receivedMs);
     const ended = entry.type === 'upstream_end';
     if (!ended && entry.type !== 'upstream_periodic') return;
     if (ended) this.#tried(entry);

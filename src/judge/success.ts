@@ -1,4 +1,6 @@
+import type { EndKind } from '../model/chain.ts';
 import type { Exchange } from '../model/exchange.ts';
+import type { LogEntry } from '../model/log-entry.ts';
 import type { ResponseFlag } from '../model/response-flag.ts';
 import type { Phase } from '../model/verdict.ts';
 import { isEndedTunnel } from './tunnel.ts';
@@ -32,12 +34,22 @@ export function statusSucceeds(
   return response.grpcStatus !== undefined && !rule.grpcFail.has(response.grpcStatus);
 }
 
+/** How the exchange ended that an entry ends, by this entry alone. */
+export function endOf({ tags, ...end }: LogEntry, rule: StatusRule): EndKind {
+  if (end.flags.includes('DC') || end.flags.includes('DR')) return 'aborted';
+  const { grpcStatus, isGrpc } = tags;
+  return !statusSucceeds({ code: end.code, grpcStatus, isGrpc }, rule) || isBroken(end) ? 'failed' : 'succeeded';
+}
+
 /** Details of a response that was cut, also where no flag says so: Envoy 1.40 sets none for `max_duration_timeout`. */
 const cutShort = /^(?:upstream_reset_after_response_started|response_timeout|stream_idle_timeout|max_duration_timeout)/;
 
 /** Where the upstream, or the wait for it, broke the response, by flags and details; absent where nothing did. */
 export function brokenPhase(exchange: Exchange): Phase | undefined {
-  const broken = exchange.flags.some((flag) => brokenBy.has(flag)) || cutShort.test(exchange.codeDetails ?? '');
-  if (!broken || isEndedTunnel(exchange)) return undefined;
+  if (!isBroken(exchange) || isEndedTunnel(exchange)) return undefined;
   return exchange.delivered === undefined ? 'before_headers' : 'in_body';
+}
+
+function isBroken({ flags, codeDetails }: Pick<Exchange, 'flags' | 'codeDetails'>): boolean {
+  return flags.some((flag) => brokenBy.has(flag)) || cutShort.test(codeDetails ?? '');
 }

@@ -81,6 +81,15 @@ export interface Exchange {
   injected: InjectedContext | undefined;
 }
 
+/**
+ * Whether any byte of the request was sent on an attempt. Envoy 1.37 and 1.40 give no time of it exactly where there
+ * was no connection (test/unit/recordings.test.ts). Absent for an internal listener, which takes it before the real
+ * connection is made.
+ */
+export function wasSent({ peer, firstUpstreamTxMs }: Attempt): boolean | undefined {
+  return peer.kind === 'internal' ? undefined : firstUpstreamTxMs !== undefined;
+}
+
 /** The attempt that an exchange's pin and connection are about: the delivered one, else the last. */
 export function judgedAttempt({ attempts, delivered }: Exchange): Attempt | undefined {
   return delivered === undefined ? attempts.at(-1) : attempts[delivered];

@@ -1,3 +1,4 @@
+import type { Chain } from './chain.ts';
 import type { Exchange, IncompleteReason } from './exchange.ts';
 import type { SourceKind } from './view.ts';
 
@@ -103,4 +104,6 @@ export interface PinVerdict {
 export interface JudgedExchange {
   exchange: Exchange;
   verdict: Verdict;
+  /** From its own proxy inwards; absent where it is not known, and of the innermost. */
+  chain: Chain | undefined;
 }

@@ -5,9 +5,11 @@ import { http1Client } from '../../src/lab/http1-client.ts';
 import { unavailable, upstream } from '../fixtures/cases/parts.ts';
 import { startJaeger, tagOf } from '../support/jaeger.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import type { ReceivedSpan } from '../support/otlp-sink.ts';
 import { needPart } from '../support/part.ts';
 import { layers, startChain } from '../support/proxy-chain.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+import { until } from '../support/until.ts';
 
 /* E1: three proxies in a row, each with two retries, and a backend that fails every request. */
 const cleanup = new Cleanup();
@@ -42,6 +44,15 @@ async function counted(sidelight: TestSidelight) {
   return Object.fromEntries(await Promise.all(counts));
 }
 
+interface ListedExchange {
+  workload: string;
+  chain?: {
+    amplification: number;
+    layers: { workload: string; exchanges: number; attempts: number }[];
+    origin: number;
+  };
+}
+
 /** A connect to it is refused. */
 async function deadBackend(): Promise<string> {
   return `127.0.0.1:${await freePort()}`;
@@ -53,6 +64,15 @@ async function exchangesByLayer(otlp: OtlpReceiver) {
   return layers.map((layer) => all.map(({ span }) => span).filter(({ service }) => service === layer));
 }
 
+/** What a span says of its chain, by the last word of each attribute. */
+function chainOf(span: ReceivedSpan | undefined): Record<string, unknown> {
+  const prefix = 'sidelight.chain.';
+  const facts = Object.entries(span?.attributes ?? {}).filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(facts.map(([name, value]) => [name.slice(prefix.length), value]));
+}
+
+const hasChain = (span: ReceivedSpan) => Object.keys(chainOf(span)).length > 0;
+
 describe('one request through three proxies', () => {
   it('to a backend that answers 503 is 27 requests there, 3 × 3 × 3 by layer, in the caller’s trace', async () => {
     const otlp = cleanup.use(await startOtlpReceiver());
@@ -61,18 +81,30 @@ describe('one request through three proxies', () => {
     expect((await client.request('/cart', sampled)).status).toBe(503);
     expect(backend.requests()).toBe(27);
 
-    const exchanges = (await exchangesByLayer(otlp)).flat();
+    const [[edge] = [], ...further] = await exchangesByLayer(otlp);
     expect(await counted(sidelight)).toEqual(ofLayer);
+    expect(chainOf(edge)).toEqual({
+      amplification: 27,
+      factors: '3 × 3 × 3',
+      layers: 'edge (envoy) × middle (envoy) × inner (envoy)',
+      origin: 'inner (envoy)',
+    });
+    expect(further.flat().filter(hasChain)).toEqual([]);
     expect(new Set(otlp.spans.map(({ traceId }) => traceId))).toEqual(new Set([caller.traceId]));
     // No proxy tells the next one of a span of its own, so that all name the one who did: the caller.
-    expect(new Set(exchanges.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([caller.spanId]));
+    const parents = [edge, ...further.flat()].map((span) => span?.parentSpanId);
+    expect(new Set(parents)).toEqual(new Set([caller.spanId]));
   });
 
   it('to a dead backend is 27 refused connects, and each layer is its own in the metrics', async () => {
     const otlp = cleanup.use(await startOtlpReceiver());
     const { sidelight, client } = await start(otlp.endpoint, await deadBackend());
     expect((await client.request('/cart', sampled)).status).toBe(503);
-    await exchangesByLayer(otlp);
+    const [[edge] = []] = await exchangesByLayer(otlp);
+    expect(edge?.attributes).toMatchObject({
+      'sidelight.chain.factors': '3 × 3 × 3',
+      'sidelight.chain.amplification': 27,
+    });
     expect(await counted(sidelight)).toEqual(ofLayer);
     const failed = (layer: string, cause: string) =>
       sidelight.metric('sidelight_attempts_total', { reporter_workload: layer, result: 'failed', cause });
@@ -95,6 +127,47 @@ describe('one request through three proxies', () => {
     expect(middle.map(({ parentSpanId }) => parentSpanId)).toEqual(Array(3).fill(edge[0]?.spanId));
     const perMiddle = middle.map(({ spanId }) => inner.filter(({ parentSpanId }) => parentSpanId === spanId).length);
     expect(perMiddle).toEqual([3, 3, 3]);
+    expect(edge.map((span) => chainOf(span)['factors'])).toEqual(['3 × 3 × 3']);
+    expect(middle.map((span) => chainOf(span)['factors'])).toEqual(['3 × 3', '3 × 3', '3 × 3']);
+    expect(inner.filter(hasChain)).toEqual([]);
+  });
+});
+
+describe('what the API lists of one trace', () => {
+  const listed = async (sidelight: TestSidelight) => {
+    const path = `/api/v1/exchanges?trace=${caller.traceId}&limit=500`;
+    return (await sidelight.json<{ exchanges: ListedExchange[] }>(path)).exchanges;
+  };
+
+  it('is what each proxy says of the request, and at the outermost how it multiplied', async () => {
+    // As shipped: each Envoy keeps its entries back for up to a second, so that an outer one's may come first.
+    const sidelight = cleanup.use(await startTestSidelight({ join: { lingerMs: 2500 } }));
+    const port = sidelight.grpcPort;
+    const backend = await deadBackend();
+    const [edge] = await startChain(cleanup, { sidelightPorts: [port, port, port], backend, logFlushMs: 1000 });
+    const client = cleanup.use(http1Client(edge?.port('http') ?? 0));
+    await client.request('/other', { headers: { traceparent: `00-${'a'.repeat(32)}-${caller.spanId}-01` } });
+    await client.request('/cart', sampled);
+    await until('13 exchanges', async () => (await listed(sidelight)).length >= 13);
+    const found = await listed(sidelight);
+    expect(layers.map((layer) => found.filter(({ workload }) => workload === layer).length)).toEqual([1, 3, 9]);
+    const chains = found.filter(({ chain }) => chain !== undefined);
+    expect(chains).toMatchObject([
+      {
+        workload: 'edge',
+        chain: { amplification: 27, layers: layers.map((name) => ({ workload: name, ...ofLayer[name] })), origin: 2 },
+      },
+    ]);
+  });
+
+  it('says nothing of a chain whose middle proxy reports to another replica', async () => {
+    const [one, other] = [cleanup.use(await startTestSidelight()), cleanup.use(await startTestSidelight())];
+    const sidelightPorts = [one.grpcPort, other.grpcPort, one.grpcPort] as const;
+    const [edge] = await startChain(cleanup, { sidelightPorts, backend: await deadBackend() });
+    await cleanup.use(http1Client(edge?.port('http') ?? 0)).request('/cart', sampled);
+    await until('all exchanges', async () => (await listed(one)).length + (await listed(other)).length >= 13);
+    const found = [...(await listed(one)), ...(await listed(other))];
+    expect(found.filter(({ chain }) => chain !== undefined)).toEqual([]);
   });
 });
 

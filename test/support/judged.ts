@@ -1,3 +1,4 @@
+import type { Chain } from '../../src/model/chain.ts';
 import type { Endpoint } from '../../src/model/endpoint.ts';
 import type { Attempt, Exchange } from '../../src/model/exchange.ts';
 import type { TcpConnection } from '../../src/model/tcp-connection.ts';
@@ -98,15 +99,21 @@ export function failedBy(cause: Cause): AttemptVerdict {
   return { result: 'failed', cause };
 }
 
-export function judged(parts: { exchange?: Partial<Exchange>; verdict?: Partial<Verdict> } = {}): JudgedExchange {
-  return { exchange: exchange(parts.exchange), verdict: verdict(parts.verdict) };
+export function judged(
+  parts: { exchange?: Partial<Exchange>; verdict?: Partial<Verdict>; chain?: JudgedExchange['chain'] } = {},
+): JudgedExchange {
+  return { exchange: exchange(parts.exchange), verdict: verdict(parts.verdict), chain: parts.chain };
 }
 
 /** The first attempt, at 127.0.0.12:8080, could not connect for 1 s; the second, at 127.0.0.11:8080, succeeded. */
-export function masked(parts: { exchange?: Partial<Exchange>; verdict?: Partial<Verdict> } = {}): JudgedExchange {
+export function masked(
+  parts: { exchange?: Partial<Exchange>; verdict?: Partial<Verdict>; chain?: JudgedExchange['chain'] } = {},
+): JudgedExchange {
   const dead = attempt({
     peer: ip('127.0.0.12:8080'),
     durationMs: 1000,
+    firstUpstreamTxMs: undefined,
+    firstUpstreamRxMs: undefined,
     code: undefined,
     flags: ['UF'],
     transportFailure: 'connection_refused',
@@ -123,6 +130,7 @@ export function masked(parts: { exchange?: Partial<Exchange>; verdict?: Partial<
       maskedLatencyMs: 1005,
       ...parts.verdict,
     },
+    chain: parts.chain,
   });
 }
 
@@ -151,4 +159,24 @@ export function tcpConnection(overrides: Partial<TcpConnection> = {}): TcpConnec
     transportFailure: undefined,
     ...overrides,
   };
+}
+
+const nothing = { exchanges: 0, attempts: 0, sent: 0, failed: 0, aborted: 0, durationMs: 0, missing: 0 };
+
+/** A sidecar's exchange that tried three times, at a waypoint which tried 8 times for these three, and failed each time. */
+export const chain = chainOf([
+  {
+    ...nothing,
+    kind: 'sidecar_outbound',
+    workload: 'shop',
+    namespace: 'default',
+    exchanges: 1,
+    attempts: 3,
+    failed: 1,
+  },
+  { ...nothing, kind: 'waypoint', workload: 'way', namespace: 'default', exchanges: 3, attempts: 8, failed: 3 },
+]);
+
+function chainOf(layers: Chain['layers']): Chain {
+  return { layers, amplification: 23 / 3, origin: layers.at(-1) };
 }

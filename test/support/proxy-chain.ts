@@ -12,6 +12,8 @@ export interface ChainOptions {
   sidelightPorts: readonly [number, number, number];
   /** Where the last one sends to. */
   backend: string;
+  /** How long each keeps log entries back, ms; 50 unless told otherwise. */
+  logFlushMs?: number;
   /** The tagger of each sets `traceparent`. */
   inject?: boolean;
 }
@@ -27,6 +29,7 @@ export async function startChain(cleanup: Cleanup, options: ChainOptions): Promi
       clusters: [next],
       routes: [toApp({ cluster: next.name, ...retry('5xx') })],
       inject: options.inject ?? false,
+      logFlushMs: options.logFlushMs ?? 50,
     });
     next = staticCluster([`127.0.0.1:${envoy.port('http')}`], { name });
     chain.unshift(envoy);

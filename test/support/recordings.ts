@@ -48,7 +48,8 @@ export function judgeRecording(name: string, version = '1.40') {
   const joiner = new Joiner(
     { lingerMs: 1, maxWaitMs: 10, maxExchanges: 1000, maxAttempts: 64 },
     {
-      exchange: (exchange) => judged.push({ exchange, verdict: judgeExchange(exchange, defaultStatusRule, undefined) }),
+      exchange: (exchange) =>
+        judged.push({ exchange, verdict: judgeExchange(exchange, defaultStatusRule, undefined), chain: undefined }),
       count: (event) => {
         counts[event] = (counts[event] ?? 0) + 1;
       },

@@ -78,6 +78,8 @@ describe('the HTTP port', () => {
     expect((await answer(admin, '/api/v1/exchanges')).body).toBe('[{"limit":50}]\n');
     const asked = await answer(admin, '/api/v1/exchanges?outcome=masked&limit=7');
     expect(asked.body).toBe('[{"outcome":"masked","limit":7}]\n');
+    const traced = await answer(admin, `/api/v1/exchanges?trace=${'AB'.repeat(16)}`);
+    expect(traced.body).toBe(`[{"trace":"${'ab'.repeat(16)}","limit":50}]\n`);
     expect(asked.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
@@ -100,14 +102,21 @@ describe('the HTTP port', () => {
     },
   );
 
-  it.each(['outcome=good', 'outcome=', 'limit=0', 'limit=501', 'limit=1e2', 'limit=-1', 'limit='])(
-    'refuses the query %s and says what is allowed',
-    async (query) => {
-      const refused = await answer(await started(), `/api/v1/exchanges?${query}`);
-      expect(refused.status).toBe(400);
-      expect(JSON.parse(refused.body)).toEqual({ error: 'bad_query', message: expect.stringMatching(/must be/) });
-    },
-  );
+  it.each([
+    'outcome=good',
+    'outcome=',
+    'limit=0',
+    'limit=501',
+    'limit=1e2',
+    'limit=-1',
+    'limit=',
+    'trace=',
+    'trace=abc',
+  ])('refuses the query %s and says what is allowed', async (query) => {
+    const refused = await answer(await started(), `/api/v1/exchanges?${query}`);
+    expect(refused.status).toBe(400);
+    expect(JSON.parse(refused.body)).toEqual({ error: 'bad_query', message: expect.stringMatching(/must be/) });
+  });
 
   it('says which paths there are', async () => {
     const missing = await answer(await started(), '/nothing');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RecentExchanges } from '../../src/emit/recent.ts';
-import { attempt, judged, local, masked, pin, startMs } from '../support/judged.ts';
+import { attempt, chain, judged, local, masked, pin, startMs } from '../support/judged.ts';
 
 describe('the recent exchanges', () => {
   it('are those that somebody may ask about', () => {
@@ -27,11 +27,53 @@ describe('the recent exchanges', () => {
             endpoint: '127.0.0.12:8080',
             result: 'failed',
             cause: 'connect_failure',
+            sent: false,
             offsetMs: 0,
           }),
           expect.objectContaining({ endpoint: '127.0.0.11:8080', result: 'ok', offsetMs: 1005 }),
         ],
       }),
+    ]);
+  });
+
+  it('are in the trace that the request was in, whether or not spans of it were made', () => {
+    const recent = new RecentExchanges(700);
+    const [one, other] = ['a'.repeat(32), 'b'.repeat(32)];
+    const traceparent = `00-${one}-b7ad6b7169203331-00`;
+    recent.add(masked({ exchange: { traceparent } }), undefined, 1);
+    recent.add(masked({ exchange: { traceparent } }), one, 2);
+    recent.add(masked(), other, 3);
+    recent.add(masked(), undefined, 4);
+    const found = recent.list({ trace: one, limit: 10 });
+    expect(found.map(({ traceId, traced }) => [traceId, traced])).toEqual([
+      [one, true],
+      [one, false],
+    ]);
+    expect(recent.list({ limit: 10 }).map(({ traceId }) => traceId)).toEqual([undefined, other, one, one]);
+    expect(recent.list({ trace: one, limit: 1 })).toHaveLength(1);
+  });
+
+  it('say how the request multiplied, layer by layer, and where its failure came from', () => {
+    const recent = new RecentExchanges(700);
+    recent.add(judged({ verdict: { outcome: 'exhausted' }, chain }), undefined, 1);
+    recent.add(judged({ verdict: { outcome: 'exhausted' } }), undefined, 2);
+    expect(recent.list({ limit: 10 }).map((one) => one.chain)).toEqual([
+      undefined,
+      {
+        amplification: 7.67,
+        layers: [
+          {
+            reporterKind: 'sidecar_outbound',
+            workload: 'shop',
+            namespace: 'default',
+            exchanges: 1,
+            attempts: 3,
+            failed: 1,
+          },
+          { reporterKind: 'waypoint', workload: 'way', namespace: 'default', exchanges: 3, attempts: 8, failed: 3 },
+        ],
+        origin: 1,
+      },
     ]);
   });
 

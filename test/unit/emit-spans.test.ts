@@ -8,7 +8,7 @@ import { type Sampling, SpanWriter } from '../../src/emit/spans/span-writer.ts';
 import { WorkloadTracers } from '../../src/emit/spans/workload-tracers.ts';
 import type { JudgedExchange } from '../../src/model/verdict.ts';
 import { reporter } from '../support/entries.ts';
-import { attempt, failedBy, ip, judged, local, masked, pin, startMs } from '../support/judged.ts';
+import { attempt, chain, failedBy, ip, judged, local, masked, pin, startMs } from '../support/judged.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const callerSpan = '00f067aa0ba902b7';
@@ -81,6 +81,33 @@ describe('the spans of a masked exchange', () => {
     expect([top.kind, ...tries.map(({ kind }) => kind)]).toEqual([SpanKind.SERVER, SpanKind.CLIENT, SpanKind.CLIENT]);
   });
 
+  it('say of a failed attempt whether the request was sent at all', () => {
+    expect(tries.map(({ attributes }) => attributes['sidelight.request.sent'])).toEqual([false, undefined]);
+    const broken = attempt({ code: undefined, flags: ['UC'] });
+    const behindTunnel = { ...broken, peer: { ...ip('10.0.0.7:8080'), kind: 'internal' as const } };
+    const { tries: sent } = written(
+      judged({
+        exchange: { attempts: [broken, behindTunnel], delivered: undefined },
+        verdict: {
+          outcome: 'exhausted',
+          attempts: [failedBy('connection_termination'), failedBy('connection_termination')],
+        },
+      }),
+    );
+    expect(sent.map(({ attributes }) => attributes['sidelight.request.sent'])).toEqual([true, undefined]);
+  });
+
+  it('say how the request multiplied on its way, where that is known', () => {
+    const { top: outer } = written(masked({ chain }));
+    expect(outer.attributes).toMatchObject({
+      'sidelight.chain.amplification': 7.67,
+      'sidelight.chain.factors': '3 × 2.67',
+      'sidelight.chain.layers': 'shop (sidecar_outbound) × way (waypoint)',
+      'sidelight.chain.origin': 'way (waypoint)',
+    });
+    expect(Object.keys(top.attributes).filter((name) => name.startsWith('sidelight.chain.'))).toEqual([]);
+  });
+
   it('make no error of the exchange, but of the failed attempt', () => {
     expect(top.status).toEqual({ code: SpanStatusCode.UNSET });
     expect(tries[0]?.status).toEqual({ code: SpanStatusCode.ERROR, message: 'connect_failure' });
@@ -130,6 +157,7 @@ describe('the spans of a masked exchange', () => {
       'sidelight.cluster': 'app',
       'sidelight.endpoint': '127.0.0.12:8080',
       'sidelight.flags': 'UF',
+      'sidelight.request.sent': false,
       'sidelight.result': 'failed',
       'sidelight.transport_failure': 'connection_refused',
       'url.path': '/cart',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { wasSent } from '../../src/model/exchange.ts';
 import type { AttemptVerdict, JudgedExchange } from '../../src/model/verdict.ts';
 import { expectedHttp, expectedTcp, spell } from '../support/expected-verdicts.ts';
 import { judgeRecording, recordedCases } from '../support/recordings.ts';
@@ -23,6 +24,18 @@ describe('what a real Envoy 1.40 logged is judged', () => {
   it.each(Object.entries(expectedTcp))('%s', (name, result) => {
     expect(judgeRecording(name).tcp.map(causeOrResult)).toEqual([result]);
   });
+
+  it.each(['1.40', '1.37'])(
+    'and Envoy %s gives a time of sending to just those attempts that had a connection',
+    (version) => {
+      const attempts = recordedCases(version)
+        .filter((name) => name in expectedHttp || several.includes(name))
+        .flatMap((name) => judgeRecording(name, version).judged)
+        .flatMap(({ exchange }) => exchange.attempts);
+      expect(attempts.filter((attempt) => wasSent(attempt) === false).length).toBeGreaterThan(0);
+      expect(attempts.map(wasSent)).toEqual(attempts.map(({ connectionId }) => connectionId !== undefined));
+    },
+  );
 
   it('direct-response: local, whatever the code', () => {
     expect(judgeRecording('direct-response').judged.map(inWords)).toEqual([

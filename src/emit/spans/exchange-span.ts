@@ -9,10 +9,11 @@ import {
   ATTR_NETWORK_PROTOCOL_VERSION,
 } from '@opentelemetry/semantic-conventions';
 import type { Endpoint } from '../../model/endpoint.ts';
-import { type Attempt, type Exchange, judgedAttempt } from '../../model/exchange.ts';
+import { type Attempt, type Exchange, judgedAttempt, wasSent } from '../../model/exchange.ts';
 import type { Reporter } from '../../model/reporter.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict, Verdict } from '../../model/verdict.ts';
 import { attribute as a, type SpanFacts } from '../attributes.ts';
+import { chainAttributes } from './chain-attributes.ts';
 import { grpcStatusAttributes, grpcStatusName, requestAttributes, spanName } from './request-attributes.ts';
 
 /** A span as it will be started and ended. Times are epoch ms: Envoy's clock, of a pin ours. */
@@ -40,7 +41,7 @@ export function exchangeKind(reporter: Reporter, underEnvoy: boolean): SpanKind 
 
 /** The span of a whole exchange. `pinSpan`: of the stale pin that it went over. */
 export function exchangePlan(
-  { exchange, verdict }: JudgedExchange,
+  { exchange, verdict, chain }: JudgedExchange,
   underEnvoy: boolean,
   pinSpan: SpanContext | undefined,
 ): SpanPlan {
@@ -57,6 +58,7 @@ export function exchangePlan(
       ...grpcStatusAttributes(exchange.isGrpc, exchange.grpcStatus),
       ...reporterAttributes(exchange.reporter),
       ...verdictAttributes(verdict),
+      ...chainAttributes(chain),
       ...pinAttributes(verdict.pin, endMs),
       ...connectionAttributes(used),
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: exchange.code,
@@ -100,6 +102,7 @@ export function attemptPlan({ exchange, verdict }: JudgedExchange, index: number
       [a.result]: judged?.result,
       [a.cause]: judged?.cause,
       'sidelight.attempt': attempt.number,
+      'sidelight.request.sent': failed ? wasSent(attempt) : undefined,
       'sidelight.flags': flagText(attempt.flags),
       'sidelight.transport_failure': attempt.transportFailure,
       [ATTR_ERROR_TYPE]: error,

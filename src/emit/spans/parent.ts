@@ -30,6 +30,12 @@ export function placementOf(facts: TraceFacts): Placement {
   return underEnvoy(facts) ?? injectedPlace(facts) ?? underCaller(facts) ?? newRoot;
 }
 
+/** The trace that a request is in, whether or not spans of it are made; absent where nobody began one. */
+export function traceIdOf(facts: TraceFacts): string | undefined {
+  const { parent, traceId } = placementOf(facts);
+  return parent?.traceId ?? traceId;
+}
+
 const newRoot: Placement = {
   traceId: undefined,
   spanId: undefined,
