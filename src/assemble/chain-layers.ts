@@ -4,12 +4,16 @@ import type { Reporter } from '../model/reporter.ts';
 import { hostless, reachedPeer } from './build-exchange.ts';
 
 /** Proxies that pass on one request: more are none in a row, and are left out. */
-const mostLayers = 64;
+const mostLayers = 16;
 
 type Place = Pick<Reporter, 'kind' | 'workload' | 'namespace'>;
 
-/** The layer of a reporter, made where it is not there yet; absent where there are too many. */
-export function layerOf(layers: ChainLayer[], { kind, workload, namespace }: Place): ChainLayer | undefined {
+/** The layer of a reporter, made where it is not there yet; absent where there are too many, or no list. */
+export function layerOf(
+  layers: ChainLayer[] | undefined,
+  { kind, workload, namespace }: Place,
+): ChainLayer | undefined {
+  if (layers === undefined) return undefined;
   const known = layers.find((one) => one.workload === workload && one.kind === kind && one.namespace === namespace);
   if (known !== undefined || layers.length >= mostLayers) return known;
   const fresh = {

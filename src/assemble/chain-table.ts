@@ -1,38 +1,38 @@
-import { LRUCache } from 'lru-cache';
 import type { ChainLayer, EndKind } from '../model/chain.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Reporter } from '../model/reporter.ts';
 import { isRedirect } from './build-exchange.ts';
 import { addLayer, countAttempt, countEnd, layerOf } from './chain-layers.ts';
 import { isMirror } from './mirrors.ts';
+import { RecentMap } from './recent-map.ts';
 
 export interface ChainTableOptions {
-  /** Requests held at once; the one not heard of for longest leaves. */
-  maxRequests: number;
-  /** One that was not heard of for so long begins anew, ms. */
+  /** Spans of traces held at once; those not heard of for longest leave. */
+  maxSpans: number;
+  /** A request that was not heard of for so long begins anew, ms. */
   keepMs: number;
 }
 
-/** What tells one request of a trace from the others, the same at each proxy that passes it on unchanged. */
+/** What tells one request under a span from the others, the same at each proxy that passes it on unchanged. */
 export interface RequestFacts {
-  /** As it went upstream. */
-  traceparent: string | undefined;
   method: string | undefined;
   authority: string | undefined;
   path: string | undefined;
 }
 
 /** All that was reported of a request under one span of its trace. */
-interface Request {
+interface Request extends RequestFacts {
   layers: ChainLayer[];
-  /** Keys of the same request under the spans that further proxies injected, whose parent this span is. */
+  /** The `traceparent`s that further proxies injected into the same request, and whose parent this span is. */
   inner: string[];
   heardMs: number;
 }
 
-/** Requests right under another, and all of one answer: a trace with more is no request that was retried. */
+/** Requests of one span that look different. More come where an application copies its headers to all that it calls. */
+const mostPerSpan = 8;
+/** Spans right under another, and all of one answer: with more it is no request that was tried again. */
 const mostInner = 64;
-const mostRequests = 4096;
+const mostSpans = 4096;
 
 /**
  * Counts what every proxy reports of a request that carries a `traceparent`, from the entries as they come: an exchange
@@ -40,71 +40,82 @@ const mostRequests = 4096;
  */
 export class ChainTable {
   readonly #keepMs: number;
-  readonly #requests: LRUCache<string, Request>;
+  /** By `traceparent`, as it is: a key of several texts would be made anew, and hashed, for each entry. */
+  readonly #spans: RecentMap<Request[]>;
 
-  constructor({ maxRequests, keepMs }: ChainTableOptions) {
+  constructor({ maxSpans, keepMs }: ChainTableOptions) {
     this.#keepMs = keepMs;
-    this.#requests = new LRUCache({ max: maxRequests });
+    this.#spans = new RecentMap(maxSpans);
   }
 
-  /** Requests held now; never more than `maxRequests`. */
+  /** Spans held now; never more than `maxSpans`. */
   get size(): number {
-    return this.#requests.size;
+    return this.#spans.size;
   }
 
   /** Takes one HTTP entry. `how`: the exchange that it ends ended. `nowMs`: epoch ms, our clock. */
   add(entry: LogEntry, reporter: Reporter, how: EndKind, nowMs: number): void {
     const { traceparent, injected } = entry.tags;
-    const key = keyOf({ ...entry, traceparent });
-    if (key === undefined) return;
+    if (traceparent === undefined || traceparent.length !== traceparentLength) return;
     if (entry.type === 'upstream_end' && !isMirror(entry, reporter.envoyVersion)) {
-      const layer = layerOf(this.#request(key, nowMs).layers, reporter);
+      const layer = layerOf(this.#request(traceparent, entry, nowMs)?.layers, reporter);
       if (layer !== undefined) countAttempt(layer, entry);
     }
     if (entry.type !== 'downstream_end' || isRedirect(entry)) return;
-    const layer = layerOf(this.#request(key, nowMs).layers, reporter);
+    const layer = layerOf(this.#request(traceparent, entry, nowMs)?.layers, reporter);
     if (layer !== undefined) countEnd(layer, entry, how);
     if (injected?.parentSpanId === undefined) return;
-    const outer = keyOf({ ...entry, traceparent: `00-${injected.traceId}-${injected.parentSpanId}-00` });
-    if (outer !== undefined) putUnder(this.#request(outer, nowMs), key);
+    const flags = traceparent.slice(-2);
+    const outer = `00-${injected.traceId}-${injected.parentSpanId}-${flags}`;
+    const inner = this.#request(outer, entry, nowMs)?.inner;
+    if (inner !== undefined && inner.length < mostInner && !inner.includes(traceparent)) inner.push(traceparent);
   }
 
-  /** The layers that reported this request and the same one under it, in no order. None without a `traceparent`. */
-  layers(request: RequestFacts): ChainLayer[] {
+  /** The layers that reported a request and the same one under it, in no order. None without a `traceparent`. */
+  layers(traceparent: string | undefined, facts: RequestFacts): readonly ChainLayer[] {
+    const request = this.#find(traceparent, facts);
+    if (traceparent === undefined || request === undefined) return [];
+    // Most requests pass one proxy, and this is asked for each.
+    if (request.layers.length < 2 && request.inner.length === 0) return request.layers;
     const layers: ChainLayer[] = [];
-    const key = keyOf(request);
-    if (key !== undefined) this.#collect(key, layers, new Set());
+    this.#collect(traceparent, facts, layers, new Set());
     return layers;
   }
 
-  #collect(key: string, layers: ChainLayer[], seen: Set<string>): void {
-    const request = this.#requests.get(key);
-    if (request === undefined || seen.has(key) || seen.size >= mostRequests) return;
-    seen.add(key);
+  #collect(traceparent: string, facts: RequestFacts, layers: ChainLayer[], seen: Set<string>): void {
+    const request = this.#find(traceparent, facts);
+    if (request === undefined || seen.has(traceparent) || seen.size >= mostSpans) return;
+    seen.add(traceparent);
     for (const layer of request.layers) addLayer(layers, layer);
-    for (const inner of request.inner) this.#collect(inner, layers, seen);
+    for (const inner of request.inner) this.#collect(inner, facts, layers, seen);
   }
 
-  #request(key: string, nowMs: number): Request {
-    const known = this.#requests.get(key);
+  #find(traceparent: string | undefined, facts: RequestFacts): Request | undefined {
+    const requests = traceparent === undefined ? undefined : this.#spans.get(traceparent);
+    return requests?.find((one) => isSame(one, facts));
+  }
+
+  /** The request, made where it is not there yet; absent where its span has too many. */
+  #request(traceparent: string, facts: RequestFacts, nowMs: number): Request | undefined {
+    const requests = this.#spans.get(traceparent);
+    const index = requests?.findIndex((one) => isSame(one, facts)) ?? -1;
+    const known = requests?.[index];
     if (known !== undefined && nowMs - known.heardMs <= this.#keepMs) {
       known.heardMs = nowMs;
       return known;
     }
-    const fresh: Request = { layers: [], inner: [], heardMs: nowMs };
-    this.#requests.set(key, fresh);
+    const { method, authority, path } = facts;
+    const fresh: Request = { method, authority, path, layers: [], inner: [], heardMs: nowMs };
+    if (requests === undefined) this.#spans.set(traceparent, [fresh]);
+    else if (known !== undefined) requests[index] = fresh;
+    else if (requests.length < mostPerSpan) requests.push(fresh);
+    else return undefined;
     return fresh;
   }
 }
 
-function putUnder({ inner }: Request, key: string): void {
-  if (inner.length < mostInner && !inner.includes(key)) inner.push(key);
-}
+const traceparentLength = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'.length;
 
-/** Version, trace id and span id; what follows are flags. */
-const idsLength = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331'.length;
-
-function keyOf({ traceparent, method, authority, path }: RequestFacts): string | undefined {
-  if (traceparent === undefined || traceparent.length <= idsLength) return undefined;
-  return `${traceparent.slice(0, idsLength)} ${method} ${authority}${path}`;
+function isSame(a: RequestFacts, b: RequestFacts): boolean {
+  return a.path === b.path && a.authority === b.authority && a.method === b.method;
 }

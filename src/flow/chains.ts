@@ -7,14 +7,14 @@ import type { LogEntry } from '../model/log-entry.ts';
 import type { Reporter } from '../model/reporter.ts';
 import type { Verdict } from '../model/verdict.ts';
 
-/** At 1,000 traced requests a second some ten seconds; each has a few hundred bytes. */
-const maxRequests = 10_000;
+/** At 1,000 traced requests a second some ten seconds; each has a few hundred bytes, at worst a few thousand. */
+const maxSpans = 10_000;
 /** Far longer than a layer waits before it tries again, and than Envoy keeps an entry back. */
 const keepMs = 60_000;
 
 /** Proxies in a row: what all of them report of one request, put together where the outermost closes it. */
 export class Chains {
-  readonly #table = new ChainTable({ maxRequests, keepMs });
+  readonly #table = new ChainTable({ maxSpans, keepMs });
   readonly #rule: (cluster: string | undefined) => StatusRule;
 
   /** `rule`: which statuses fail on a cluster. */
@@ -31,6 +31,6 @@ export class Chains {
 
   /** The chain that a closed exchange begins; absent where it is not known. */
   of(exchange: Exchange, verdict: Verdict): Chain | undefined {
-    return judgeChain(exchange, verdict, this.#table.layers(exchange));
+    return judgeChain(exchange, verdict, this.#table.layers(exchange.traceparent, exchange));
   }
 }

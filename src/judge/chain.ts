@@ -10,8 +10,9 @@ import type { Verdict } from '../model/verdict.ts';
  * entry was lost, or the requests only look alike.
  */
 export function judgeChain(exchange: Exchange, verdict: Verdict, reported: readonly ChainLayer[]): Chain | undefined {
+  if (reported.length < 2) return undefined;
   const own = reported.find((layer) => isOf(layer, exchange));
-  if (own === undefined || reported.length < 2 || !isWhole(own, exchange, reported)) return undefined;
+  if (own === undefined || !isWhole(own, exchange, reported)) return undefined;
   const layers = inARow(own, reported);
   if (layers === undefined) return undefined;
   const factors = layers.map(({ attempts, exchanges }) => (attempts === 0 ? 1 : attempts / exchanges));

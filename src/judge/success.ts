@@ -35,9 +35,9 @@ export function statusSucceeds(
 }
 
 /** How the exchange ended that an entry ends, by this entry alone. */
-export function endOf({ tags, ...end }: LogEntry, rule: StatusRule): EndKind {
+export function endOf(end: LogEntry, rule: StatusRule): EndKind {
   if (end.flags.includes('DC') || end.flags.includes('DR')) return 'aborted';
-  const { grpcStatus, isGrpc } = tags;
+  const { grpcStatus, isGrpc } = end.tags;
   return !statusSucceeds({ code: end.code, grpcStatus, isGrpc }, rule) || isBroken(end) ? 'failed' : 'succeeded';
 }
 

@@ -31,7 +31,7 @@ const scene = fc.record({ hop: edge, inject: fc.boolean() }).chain(({ hop, injec
 
 /** What the outermost exchange is told of its chain when all this was reported. */
 function chainOf(reported: readonly Reported[], told: readonly Reported[]) {
-  const table = new ChainTable({ maxRequests: 10_000, keepMs: 60_000 });
+  const table = new ChainTable({ maxSpans: 10_000, keepMs: 60_000 });
   for (const { entry, reporter } of told) table.add(entry, reporter, 'failed', 0);
   const own = reported.filter(({ reporter }) => reporter.workload === 'edge');
   const { entry, reporter } = own.find(({ entry: { type } }) => type === 'downstream_end') ?? {};
@@ -39,7 +39,7 @@ function chainOf(reported: readonly Reported[], told: readonly Reported[]) {
   const attempts = own.filter(({ entry: { type } }) => type === 'upstream_end').map(() => attempt());
   const facts = { method, authority, path, traceparent: tags.traceparent, attempts };
   const { exchange, verdict } = judged({ exchange: { ...facts, ...(reporter && { reporter }) } });
-  return judgeChain(exchange, verdict, table.layers(exchange));
+  return judgeChain(exchange, verdict, table.layers(exchange.traceparent, exchange));
 }
 
 function counted(reported: readonly Reported[], workload: string) {
