@@ -7,7 +7,7 @@ import { startJaeger, tagOf } from '../support/jaeger.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import type { ReceivedSpan } from '../support/otlp-sink.ts';
 import { needPart } from '../support/part.ts';
-import { layers, startChain } from '../support/proxy-chain.ts';
+import { layers, mesh, startChain } from '../support/proxy-chain.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
 
@@ -131,6 +131,40 @@ describe('one request through three proxies', () => {
     expect(middle.map((span) => chainOf(span)['factors'])).toEqual(['3 × 3', '3 × 3', '3 × 3']);
     expect(inner.filter(hasChain)).toEqual([]);
   });
+});
+
+it('one failure that three proxies saw is one trace with three reports, and says where it came from', async () => {
+  const otlp = cleanup.use(await startOtlpReceiver());
+  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: otlp.endpoint } }));
+  const port = sidelight.grpcPort;
+  const options = { sidelightPorts: [port, port, port] as const, backend: await deadBackend(), proxies: mesh };
+  const [first] = await startChain(cleanup, { ...options, route: {} });
+  const client = cleanup.use(http1Client(first?.port('http') ?? 0));
+  for (let n = 0; n < 20; n += 1) {
+    const traceparent = `00-${(n + 1).toString(16).padStart(32, '0')}-${caller.spanId}-01`;
+    expect((await client.request('/cart', { headers: { traceparent } })).status).toBe(503);
+  }
+  const spans = (await otlp.exchanges(() => true, 60)).map(({ span }) => span);
+  const perTrace = [...Map.groupBy(spans, ({ traceId }) => traceId).values()];
+  const kinds = ['sidecar_outbound', 'waypoint', 'sidecar_inbound'];
+  // Nobody tried again, so that only the time that each took tells who is inside whom.
+  for (const reports of perTrace) {
+    const reporters = reports.map(({ attributes }) => String(attributes['sidelight.reporter.kind']));
+    expect(reporters.toSorted()).toEqual(kinds.toSorted());
+    expect(reports.filter(hasChain).map(chainOf)).toEqual([
+      {
+        amplification: 1,
+        factors: '1 × 1 × 1',
+        layers: 'shop (sidecar_outbound) × way (waypoint) × cart (sidecar_inbound)',
+        origin: 'cart (sidecar_inbound)',
+      },
+    ]);
+  }
+  expect(perTrace).toHaveLength(20);
+  const failed = kinds.map((kind) =>
+    sidelight.metric('sidelight_requests_total', { reporter_kind: kind, outcome: 'failed' }),
+  );
+  expect(await Promise.all(failed)).toEqual([20, 20, 20]);
 });
 
 describe('what the API lists of one trace', () => {

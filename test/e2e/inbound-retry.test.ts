@@ -6,6 +6,7 @@ import type { Cluster } from '../../src/lab/envoy-config.ts';
 import { freePort } from '../../src/lab/free-port.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
 import { failover, retry, retryAtNextPriority, toApp, upstream } from '../fixtures/cases/parts.ts';
+import { istioId } from '../support/proxy-chain.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { startLoggingEnvoy } from '../support/tagging-scene.ts';
 import { until } from '../support/until.ts';
@@ -47,7 +48,7 @@ function startSidecar(sidelight: TestSidelight, workload: string, cluster: Clust
     clusters: [cluster],
     routes: [toApp({ cluster: cluster.name, ...retries })],
     adapt: (_, config) => {
-      config['node'] = { id: `sidecar~127.0.0.1~${workload}-1.store~store.svc.cluster.local`, cluster: workload };
+      config['node'] = { id: istioId('sidecar', `${workload}-1`), cluster: workload };
     },
   });
 }
