@@ -133,6 +133,6 @@ describe('a Sidelight that hangs', () => {
     process.kill(sidelight.pid, 'SIGSTOP');
     await envoy.admin.waitForStat(healthy, (hosts) => hosts === 0, 10_000);
     process.kill(sidelight.pid, 'SIGCONT');
-    await envoy.admin.waitForStat(healthy, (hosts) => hosts === 1, 15_000);
+    expect(await envoy.admin.waitForStat(healthy, (hosts) => hosts === 1, 15_000)).toBe(1);
   });
 });

@@ -28,8 +28,8 @@ const cases = Object.keys(envoys).flatMap((name) =>
   ['', '--sample 100%', '--inject'].map((more) => [name, more] as const),
 );
 
-it.for(cases)('on %s it tags each request, and tells the retried ones %s', async ([name, more], context) => {
-  const bin = envoys[name]?.(context) ?? '';
+it.for(cases)('on %s it tags each request, and tells the retried ones %s', async ([which, more], context) => {
+  const bin = envoys[which]?.(context) ?? '';
   const sidelight = cleanup.use(await startTestSidelight({ tagging: { responseHeaders: 'always' } }));
   const port = await freePort(ips);
   const web = cleanup.use(await Upstreams.start({ ips, port }));
