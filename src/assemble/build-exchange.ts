@@ -1,3 +1,4 @@
+import { isSilentTunnel } from '../model/endpoint.ts';
 import type { Attempt, Exchange, IncompleteReason } from '../model/exchange.ts';
 import type { LogEntry } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
@@ -105,6 +106,7 @@ export function reachedPeer(entry: LogEntry): boolean {
 
 function toAttempt(entry: LogEntry): Attempt[] {
   if (entry.upstream === undefined || entry.startMs === undefined || !reachedPeer(entry)) return [];
+  const isSilent = isSilentTunnel(entry.upstream, entry.code);
   return [
     {
       number: 0,
@@ -118,8 +120,8 @@ function toAttempt(entry: LogEntry): Attempt[] {
       code: entry.code,
       grpcStatus: entry.tags.grpcStatus,
       transportFailure: entry.transportFailure,
-      connectionId: entry.tags.connectionId,
-      connectionAgeMs: entry.tags.connectionAgeMs,
+      connectionId: isSilent ? undefined : entry.tags.connectionId,
+      connectionAgeMs: isSilent ? undefined : entry.tags.connectionAgeMs,
       bytesSent: entry.bytesSent,
       bytesReceived: entry.bytesReceived,
     },

@@ -85,6 +85,11 @@ export class ConnectionTable {
     return this.#inUse.size;
   }
 
+  /** Whether an entry told of this connection before. */
+  knows(seen: ConnectionSeen): boolean {
+    return this.#inUse.has(idOf(seen.streamId, seen.connectionId)) || this.#parked.has(seen);
+  }
+
   /** An entry told of a connection. */
   heard(seen: ConnectionSeen, use: ConnectionUse): ConnectionHeard {
     const id = idOf(seen.streamId, seen.connectionId);

@@ -33,9 +33,13 @@ export class ParkedConnections {
     if (this.#size > this.#max) this.#evict();
   }
 
+  has(seen: ConnectionSeen): boolean {
+    return this.#find(seen) !== undefined;
+  }
+
   /** The one that an entry tells of, taken out. Two Envoys may have the same node id: then the openings differ. */
   claim(seen: ConnectionSeen): Parked | undefined {
-    const found = this.#byIdentity.get(identityOf(seen))?.find((parked) => isSame(parked, seen));
+    const found = this.#find(seen);
     if (found !== undefined) this.forget(found);
     return found;
   }
@@ -65,6 +69,10 @@ export class ParkedConnections {
       connection.lastHeardMs = Math.min(connection.lastHeardMs, nowMs);
       connection.lastUsedMs = Math.min(connection.lastUsedMs, nowMs);
     }
+  }
+
+  #find(seen: ConnectionSeen): Parked | undefined {
+    return this.#byIdentity.get(identityOf(seen))?.find((parked) => isSame(parked, seen));
   }
 
   #evict(): void {

@@ -1,3 +1,4 @@
+import { isSilentTunnel } from '../model/endpoint.ts';
 import type { InjectedContext } from '../model/log-entry.ts';
 import type { Profile, Reporter } from '../model/reporter.ts';
 import type { RequestFacts, ResponseFacts } from '../model/tag.ts';
@@ -29,19 +30,22 @@ export function responseFacts(
   const text = (name: string): string | undefined => labelText(textValue(attributes, name), maxTextBytes);
   const cluster = sameCluster(text('xds.cluster_name'));
   const codeDetails = text('response.code_details');
+  const { upstream, attemptCount } = reached(message, codeDetails);
+  const isOwnReply = codeDetails !== undefined && codeDetails !== 'via_upstream';
+  const isSilent = upstream !== undefined && isOwnReply && isSilentTunnel(upstream, undefined);
   return {
     profile,
     reporter: reporter(message, cluster, maxTextBytes),
     key: requestHeader(message, 'x-sidelight-key'),
     cluster,
     route: text('xds.route_name'),
-    ...reached(message, codeDetails),
+    upstream,
+    attemptCount,
     code: numberValue(attributes, 'response.code') || undefined,
     codeDetails,
     flags: flagsOfBits(numberValue(attributes, 'response.flags')),
     requestStartMs: timestampTextMs(textValue(attributes, 'request.time') ?? ''),
-    connectionId: upstreamConnectionId(responseHeader(message, 'x-sidelight-internal-connection-id')),
-    connectionAgeMs: microsTextMs(responseHeader(message, 'x-sidelight-internal-connection-age-us')),
+    ...(isSilent ? noConnection : connection(message)),
     method: text('request.method'),
     // Without the query; configs of version 1 and 2 asked for it with the query.
     path: text('request.url_path') ?? text('request.path'),
@@ -49,6 +53,15 @@ export function responseFacts(
     traceparent: requestHeader(message, 'traceparent'),
     debugSecret: requestHeader(message, 'x-sidelight-debug'),
     injected,
+  };
+}
+
+const noConnection = { connectionId: undefined, connectionAgeMs: undefined };
+
+function connection(message: ProcessingMessage): Pick<ResponseFacts, 'connectionId' | 'connectionAgeMs'> {
+  return {
+    connectionId: upstreamConnectionId(responseHeader(message, 'x-sidelight-internal-connection-id')),
+    connectionAgeMs: microsTextMs(responseHeader(message, 'x-sidelight-internal-connection-age-us')),
   };
 }
 

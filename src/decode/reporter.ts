@@ -1,3 +1,4 @@
+import { isInboundCluster } from '../model/cluster-name.ts';
 import type { Reporter, ReporterKind } from '../model/reporter.ts';
 import { plainValues, textValue } from './struct.ts';
 import { cutText } from './text.ts';
@@ -72,8 +73,8 @@ function versionText(node: WireNode | undefined): string | undefined {
   return `${version.majorNumber ?? 0}.${version.minorNumber ?? 0}.${version.patch ?? 0}`;
 }
 
-/** The reporter of one request: a sidecar's clusters `inbound|…` are its other side. */
+/** The reporter of one request: a sidecar's inbound clusters are its other side. */
 export function reporterOf(base: Reporter, cluster: string | undefined): Reporter {
-  const inbound = base.kind === 'sidecar_outbound' && cluster?.startsWith('inbound|') === true;
+  const inbound = base.kind === 'sidecar_outbound' && cluster !== undefined && isInboundCluster(cluster);
   return inbound ? { ...base, kind: 'sidecar_inbound' } : base;
 }

@@ -70,6 +70,8 @@ export const spanAttributes = {
   [ATTR_RPC_METHOD]: { on: 'both', says: '`package.Service/Method`, of gRPC.' },
   [ATTR_RPC_STATUS_CODE]: { on: 'both', says: 'The gRPC status by name, trailers included.' },
   [attribute.cluster]: { on: 'both', says: "Envoy's cluster." },
+  'sidelight.cluster.host': { on: 'both', says: "The service's host name, of a cluster that Istio named after one." },
+  'sidelight.cluster.subset': { on: 'both', says: 'The subset of its DestinationRule, of a cluster that is one.' },
   [attribute.endpoint]: {
     on: 'both',
     says: "Where the bytes went, in Envoy's spelling; on the exchange: of the delivered attempt, else the last.",

@@ -12,7 +12,7 @@ import { judgePin } from '../judge/pin.ts';
 import type { StatusRule } from '../judge/success.ts';
 import { judgeTcpEnd } from '../judge/tcp.ts';
 import type { ClosedBy } from '../model/closed-by.ts';
-import type { Endpoint } from '../model/endpoint.ts';
+import { type Endpoint, isSilentTunnel } from '../model/endpoint.ts';
 import { type Attempt, type Exchange, judgedAttempt } from '../model/exchange.ts';
 import type { JoinEvent } from '../model/join-event.ts';
 import type { LogEntry } from '../model/log-entry.ts';
@@ -210,7 +210,7 @@ export class Recorder {
     // Not at the exchange's closing: a linger later the connection may have gone again. A mirror's counts too: what it
     // is sent to must not be shut down unseen.
     const seen = this.#connection(stream, entry, receivedMs);
-    if (seen === undefined) return;
+    if (seen === undefined || (isSilentTunnel(seen.peer, entry.code) && !this.#connections.knows(seen))) return;
     const beganOnThisStream = (entry.startMs ?? 0) >= (this.#streams.get(stream.id)?.openedMs ?? 0);
     const isShort = ended && (entry.durationMs ?? 0) < periodicMs;
     this.#heard(seen, entry, { ended, countsFromStart: beganOnThisStream || isShort });

@@ -1,3 +1,4 @@
+import { isSilentTunnel } from '../model/endpoint.ts';
 import type { Attempt, Exchange } from '../model/exchange.ts';
 import type { ResponseFlag } from '../model/response-flag.ts';
 import type { Cause } from '../model/verdict.ts';
@@ -16,6 +17,7 @@ const byFlag: readonly (readonly [ResponseFlag, Cause])[] = [
 
 /** Why a failed attempt failed: from its own facts, else (no flag, and no code that fails) from the exchange's end. */
 export function causeOf(attempt: Attempt, exchange: Exchange): Cause {
+  if (isUntold(attempt)) return 'unknown';
   if (isRefusedStream(attempt, exchange)) return 'refused_stream';
   const own = causeFromFlags(attempt.flags, attempt.transportFailure, attempt.code);
   if (own !== undefined) return own;
@@ -23,6 +25,14 @@ export function causeOf(attempt: Attempt, exchange: Exchange): Cause {
   const end = causeFromEnd(exchange);
   if (attempt.code === undefined || (end !== 'unknown' && isLast(attempt, exchange))) return end;
   return exchange.isGrpc && attempt.grpcStatus !== 0 ? 'grpc_status' : 'retriable_status';
+}
+
+/**
+ * Through a tunnel a refused connect, an absent ztunnel, and a server that hangs up all show as a connection that broke
+ * (UC): the one to Envoy's own listener. Envoy 1.40, test/istio/hbone.test.ts.
+ */
+function isUntold({ peer, code, flags }: Attempt): boolean {
+  return isSilentTunnel(peer, code) && (flags.includes('UC') || flags.includes('UF'));
 }
 
 function isLast(attempt: Attempt, exchange: Exchange): boolean {

@@ -96,6 +96,7 @@ function ofSources({ endpoints, nameIsKnown, replicas }: DrainFacts): Blindness[
 const tellsWhatIsListed: Record<PinUnknownReason, boolean> = {
   older_than_view: true,
   age_unknown: true,
+  tunnelled: true,
   no_source: false,
   no_answer_yet: false,
   source_stale: false,

@@ -54,13 +54,13 @@ export function locate(view: ClusterView | undefined, endpoint: Pick<Endpoint, '
 
 /** Whose address it was when the connection was opened; `undefined`: of the one that has it now, or had it last. */
 function earlierOwner(
-  { connectionOpenedMs, clockUncertaintyMs, nowMs }: PinFacts,
+  { endpoint, connectionOpenedMs, clockUncertaintyMs, nowMs }: PinFacts,
   owners: readonly EarlierOwner[],
-): EarlierOwner | Extract<PinUnknownReason, 'age_unknown' | 'owner_unclear'> | undefined {
+): EarlierOwner | Extract<PinUnknownReason, 'age_unknown' | 'tunnelled' | 'owner_unclear'> | undefined {
   for (const owner of owners) {
     // What ended before it left was on it, or on one before it.
     if (nowMs <= owner.leftAtMs) return owner;
-    if (connectionOpenedMs === undefined) return 'age_unknown';
+    if (connectionOpenedMs === undefined) return untoldAge(endpoint);
     if (connectionOpenedMs + clockUncertaintyMs < owner.nextFromMs) return owner;
     if (connectionOpenedMs - clockUncertaintyMs <= owner.nextByMs) return 'owner_unclear';
   }
@@ -84,7 +84,9 @@ function blindness(view: ClusterView, nowMs: number): PinUnknownReason | undefin
 }
 
 function judgeNeverListed(facts: PinFacts, view: ClusterView, firstAnswerMs: number): PinVerdict {
-  const { connectionOpenedMs, clockUncertaintyMs } = facts;
+  const { endpoint, connectionOpenedMs, clockUncertaintyMs } = facts;
+  // A tunnel may lead to another proxy, under the address of a service: what that one chose is not told.
+  if (endpoint.kind === 'internal') return unknown(view, 'tunnelled');
   if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
   const mayBeOlder = connectionOpenedMs - clockUncertaintyMs < firstAnswerMs;
   return mayBeOlder ? unknown(view, 'older_than_view') : verdict(view, 'unlisted', undefined);
@@ -95,18 +97,23 @@ function judgeLeft(
   view: ClusterView,
   { leftAtMs, graceFromMs }: { leftAtMs: number; graceFromMs: number },
 ): PinVerdict {
-  const { nowMs, requestStartMs = nowMs, connectionOpenedMs, clockUncertaintyMs } = facts;
+  const { endpoint, nowMs, requestStartMs = nowMs, connectionOpenedMs, clockUncertaintyMs } = facts;
   // The recorder judges a request after its end: what left since then was listed when it was used.
   if (nowMs <= leftAtMs) return verdict(view, 'current', undefined);
   // A request that began inside the grace was free to use the endpoint, however long it runs.
   const usedAtMs = Math.min(nowMs, requestStartMs) - clockUncertaintyMs;
   if (usedAtMs <= graceFromMs || usedAtMs - graceFromMs < view.graceMs) return verdict(view, 'draining', leftAtMs);
-  if (connectionOpenedMs === undefined) return unknown(view, 'age_unknown');
+  if (connectionOpenedMs === undefined) return unknown(view, untoldAge(endpoint));
   // Inside the grace a proxy may open connections by an answer that still holds: its list is old only after that.
   const oldListFromMs = graceFromMs + view.graceMs;
   if (clockUncertaintyMs > 0 && Math.abs(connectionOpenedMs - oldListFromMs) <= clockUncertaintyMs)
     return verdict(view, 'draining', leftAtMs);
   return verdict(view, connectionOpenedMs < oldListFromMs ? 'stale' : 'stale_view', leftAtMs);
+}
+
+/** Why it is not known how old a connection is. */
+function untoldAge({ kind }: Endpoint): 'tunnelled' | 'age_unknown' {
+  return kind === 'internal' ? 'tunnelled' : 'age_unknown';
 }
 
 /**

@@ -11,3 +11,12 @@ export interface Endpoint {
   /** 0-65535; absent where there is none. */
   port: number | undefined;
 }
+
+/**
+ * Whether nothing came back through a tunnel (HBONE). Envoy connects to its own internal listener before the tunnel is
+ * made, and whether or not it ever is: the connection's id and age, and how it ended, then say nothing of the endpoint.
+ * `code`: absent where no response head came. Envoy 1.40, test/istio/hbone.test.ts.
+ */
+export function isSilentTunnel({ kind }: Pick<Endpoint, 'kind'>, code: number | undefined): boolean {
+  return kind === 'internal' && code === undefined;
+}

@@ -81,12 +81,14 @@ export const pinUnknownReasons = [
   'source_stale',
   /** Never seen listed, and the connection is older than our first view of the cluster. */
   'older_than_view',
-  /** The endpoint has no address that the source could list (a pipe). */
+  /** The endpoint has no address that the source could list (a pipe, a listener of Envoy's own). */
   'no_address',
   /** The DNS source does not use the proxy's own resolver. */
   'other_resolver',
   /** Envoy did not say how old the connection is. */
   'age_unknown',
+  /** The endpoint is at the other end of a tunnel (HBONE), and what is there, or since when, is not told. */
+  'tunnelled',
   /** The address passed to another endpoint at about the time when the connection was opened: it may be on either. */
   'owner_unclear',
 ] as const;

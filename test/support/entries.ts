@@ -68,6 +68,11 @@ export function endpoint(text: string): NonNullable<LogEntry['upstream']> {
   return { text, kind: 'ip', ip: text.slice(0, colon), port: Number(text.slice(colon + 1)) };
 }
 
+/** An HBONE endpoint, as a waypoint has it. */
+export function tunnelled(text: string): NonNullable<LogEntry['upstream']> {
+  return { ...endpoint(text), text: `envoy://connect_originate/${text}`, kind: 'internal' };
+}
+
 function entry(overrides: Overrides): LogEntry {
   return {
     ...blank,

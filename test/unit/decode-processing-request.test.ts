@@ -113,6 +113,21 @@ test('the connection is read from headers or from attributes', () => {
   expect(asAttributes).toMatchObject({ connectionId: '12', connectionAgeMs: 1.5 });
 });
 
+test.each([
+  ['via_upstream', '12'],
+  [undefined, '12'],
+  ['upstream_reset_before_response_started{connection_termination}', undefined],
+])('through a tunnel there is a connection where something came back: details %s', (details, connectionId) => {
+  const values = {
+    'upstream.address': 'envoy://connect_originate/10.0.0.7:8080',
+    ...(details === undefined ? {} : { 'response.code_details': details }),
+    "response.headers['x-sidelight-internal-connection-id']": '12',
+    "response.headers['x-sidelight-internal-connection-age-us']": '20',
+  };
+  expect(facts(values).connectionId).toBe(connectionId);
+  expect(facts(values).connectionAgeMs).toBe(connectionId && 0.02);
+});
+
 test('a response header named as a request header is not believed to be one', () => {
   expect(facts({}, [{ key: 'x-sidelight-debug', value: 'guess' }]).debugSecret).toBeUndefined();
   expect(facts({ "request.headers['x-sidelight-debug']": 's' }).debugSecret).toBe('s');

@@ -74,6 +74,9 @@ test('only a sidecar has an inbound side', () => {
   const waypoint = reporterOfNode({ id: 'waypoint~10.0.0.5~p.n~d' }, 256);
   expect(reporterOf(sidecar, 'inbound|8080||').kind).toBe('sidecar_inbound');
   expect(reporterOf(sidecar, 'outbound|80||a.n.svc').kind).toBe('sidecar_outbound');
+  expect(reporterOf(sidecar, 'InboundPassthroughCluster').kind).toBe('sidecar_inbound');
+  expect(reporterOf(sidecar, 'PassthroughCluster').kind).toBe('sidecar_outbound');
+  expect(reporterOf(waypoint, 'inbound-vip|80|http|a.n.svc').kind).toBe('waypoint');
   expect(reporterOf(sidecar, undefined).kind).toBe('sidecar_outbound');
   expect(reporterOf(waypoint, 'inbound|8080||').kind).toBe('waypoint');
 });

@@ -7,7 +7,6 @@ import { parseEndpointsFile } from '../../src/discovery/endpoints-file.ts';
 import { dnsGrace, fileGrace, holdTtl, noTtl } from '../../src/discovery/grace.ts';
 import { fail, learn, nothingKnown } from '../../src/discovery/knowledge.ts';
 import { holdWindow, openWindow, slideWindow } from '../../src/discovery/window.ts';
-import { parseIstioCluster } from '../../src/model/cluster-name.ts';
 
 describe('the name behind a cluster', () => {
   test.each([
@@ -20,28 +19,15 @@ describe('the name behind a cluster', () => {
     ['outbound|443||*.example.com', undefined],
     ['outbound|443||10.0.0.7', undefined],
     ['inbound|8080||', undefined],
-    ['inbound-vip|80|http|api.example.com', undefined],
+    ['inbound-vip|80|http|api.example.com', 'api.example.com'],
+    ['inbound-vip|80|http|*.example.com', undefined],
+    ['inbound-vip|80|http|pay.shop.svc.cluster.local', undefined],
+    ['outbound_.443_._.api.example.com', 'api.example.com'],
+    ['PassthroughCluster', undefined],
     ['api.example.com', undefined],
     ['outbound|443|api.example.com', undefined],
   ])('%s: %s', (cluster, host) => {
     expect(hostOfCluster(cluster)).toBe(host);
-  });
-
-  test('an Istio name has its parts', () => {
-    expect(parseIstioCluster('outbound|443|v2|api.example.com')).toEqual({
-      direction: 'outbound',
-      port: '443',
-      subset: 'v2',
-      fqdn: 'api.example.com',
-    });
-    expect(parseIstioCluster('inbound|8080||')).toEqual({
-      direction: 'inbound',
-      port: '8080',
-      subset: undefined,
-      fqdn: undefined,
-    });
-    expect(parseIstioCluster('a|b|c|d')).toBeUndefined();
-    expect(parseIstioCluster('outbound|1||a|b')).toBeUndefined();
   });
 });
 

@@ -238,6 +238,16 @@ describe('the span of another exchange', () => {
     expect(top.attributes).toMatchObject({ 'http.request.method': '_OTHER', 'http.request.method_original': 'BREW' });
   });
 
+  it('names the service and its subset where the cluster is named after one', () => {
+    const { top, tries } = written(
+      judged({ exchange: { cluster: 'inbound-vip|80|http/v2|web.shop.svc.cluster.local' } }),
+    );
+    const service = { 'sidelight.cluster.host': 'web.shop.svc.cluster.local', 'sidelight.cluster.subset': 'v2' };
+    expect(top.attributes).toMatchObject(service);
+    expect(tries[0]?.attributes['sidelight.cluster']).toBe('app');
+    expect(tries[0]?.attributes).not.toHaveProperty('sidelight.cluster.host');
+  });
+
   it('says how long ago a stale endpoint had left', () => {
     const stale = pin({ pin: 'stale', leftAtMs: startMs + 20 - 39_000 });
     const { top } = written(judged({ verdict: { pin: stale } }));

@@ -3,7 +3,7 @@ import { Joiner, type JoinStream } from '../../src/assemble/joiner.ts';
 import type { Exchange } from '../../src/model/exchange.ts';
 import type { JoinEvent } from '../../src/model/join-event.ts';
 import type { LogEntry } from '../../src/model/log-entry.ts';
-import { downstreamEnd, endpoint, reporter, upstreamEnd } from '../support/entries.ts';
+import { downstreamEnd, reporter, tunnelled, upstreamEnd } from '../support/entries.ts';
 
 const stream: JoinStream = { id: 1, profile: 'observe', reporter };
 const refused = { startMs: 1000, durationMs: 2, code: undefined, flags: ['UF'] } as const;
@@ -233,14 +233,24 @@ describe('bounds', () => {
 
   it('shows the peer that Envoy tried, whatever its kind', () => {
     const { joiner, exchanges, feed } = setUp();
-    const upstream = {
-      ...endpoint('10.0.0.7:8080'),
-      text: 'envoy://connect_originate/10.0.0.7:8080',
-      kind: 'internal',
-    } as const;
+    const upstream = tunnelled('10.0.0.7:8080');
     feed([upstreamEnd({ upstream }), downstreamEnd({ upstream })]);
     joiner.advance(2000);
     expect(exchanges[0]).toMatchObject({ delivered: 0, attempts: [{ peer: { ip: '10.0.0.7', kind: 'internal' } }] });
+  });
+
+  it('names no connection for an attempt through a tunnel of which nothing came back', () => {
+    const { joiner, exchanges, feed } = setUp();
+    const upstream = tunnelled('10.0.0.7:8080');
+    feed([
+      upstreamEnd({ upstream, startMs: 1000, code: undefined, flags: ['UC'] }),
+      upstreamEnd({ upstream, startMs: 1010 }),
+      downstreamEnd({ upstream, attemptCount: 2 }),
+    ]);
+    joiner.advance(2000);
+    const [silent, answered] = exchanges[0]?.attempts ?? [];
+    expect([silent?.connectionId, silent?.connectionAgeMs]).toEqual([undefined, undefined]);
+    expect([answered?.connectionId, answered?.connectionAgeMs]).toEqual(['7', 500]);
   });
 });
 

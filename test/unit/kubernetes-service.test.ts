@@ -32,6 +32,8 @@ describe('the Service of a cluster', () => {
     ['outbound|80||cart.shop.svc.cluster.local', undefined, { namespace: 'shop', service: 'cart' }],
     ['outbound|80|v2|cart.shop.svc.corp.example', undefined, { namespace: 'shop', service: 'cart' }],
     ['inbound-vip|80|http|cart.shop.svc.cluster.local', undefined, { namespace: 'shop', service: 'cart' }],
+    ['inbound-vip|80|http/v2|cart.shop.svc.cluster.local', undefined, { namespace: 'shop', service: 'cart' }],
+    ['outbound_.80_.v2_.cart.shop.svc.cluster.local', undefined, { namespace: 'shop', service: 'cart' }],
     ['cart', 'shop/cart', { namespace: 'shop', service: 'cart' }],
     ['outbound|80||cart.shop.svc.cluster.local', 'other/basket', { namespace: 'other', service: 'basket' }],
     ['outbound|443||api.example.com', undefined, undefined],

@@ -3,7 +3,7 @@ import { buildExchange } from '../../src/assemble/build-exchange.ts';
 import { judgeExchange } from '../../src/judge/outcome.ts';
 import { defaultStatusRule } from '../../src/judge/success.ts';
 import type { LogEntry } from '../../src/model/log-entry.ts';
-import { downstreamEnd, endpoint, reporter, upstreamEnd } from '../support/entries.ts';
+import { downstreamEnd, endpoint, reporter, tunnelled, upstreamEnd } from '../support/entries.ts';
 
 function judge(...entries: LogEntry[]) {
   const ends = entries.filter((entry) => entry.type === 'downstream_end');
@@ -123,6 +123,20 @@ describe('row e: success behind a failed attempt', () => {
       hedged: false,
       attempts: [{ result: 'failed', cause: 'connect_failure' }, { result: 'ok' }],
     });
+  });
+  it('has no cause where nothing came back through a tunnel: what the log says is of a connection inside Envoy', () => {
+    const silent = { startMs: 1000, code: undefined, upstream: tunnelled('127.0.0.11:8080') };
+    const causeOf = (flags: LogEntry['flags'], code?: number) =>
+      judge(
+        upstreamEnd({ ...silent, flags, code }),
+        upstreamEnd({ startMs: 1030 }),
+        downstreamEnd({ attemptCount: 2 }),
+      );
+    expect(causeOf(['UC']).attempts[0]).toEqual({ result: 'failed', cause: 'unknown' });
+    expect(causeOf(['UF']).attempts[0]).toEqual({ result: 'failed', cause: 'unknown' });
+    // What the server itself did is told through the tunnel, too.
+    expect(causeOf(['UR']).attempts[0]).toEqual({ result: 'failed', cause: 'reset' });
+    expect(causeOf(['UC'], 200).attempts[0]).toEqual({ result: 'failed', cause: 'connection_termination' });
   });
   it('is masked by a retried status that would not fail by itself', () => {
     const conflict = upstreamEnd({ startMs: 1000, code: 409 });

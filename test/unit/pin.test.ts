@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { judgePin, type PinFacts } from '../../src/judge/pin.ts';
 import type { Endpoint } from '../../src/model/endpoint.ts';
 import type { ClusterView } from '../../src/model/view.ts';
+import { tunnelled } from '../support/entries.ts';
 
 /** A view that began at 100,000, in which 10.0.0.11 left at 200,000 for 10.0.0.12; grace 10 s. */
 const view: ClusterView = {
@@ -62,6 +63,17 @@ describe('unknown, with its reason', () => {
       { view: withView({ sameAsProxy: false }), endpoint: listed },
       'other_resolver',
     ],
+    [
+      'an Envoy-internal listener has no address',
+      { endpoint: { text: 'envoy://main_internal/', kind: 'internal', ip: undefined, port: undefined } },
+      'no_address',
+    ],
+    ['a tunnel leads to what was never listed', { endpoint: tunnelled('10.2.0.10:80') }, 'tunnelled'],
+    [
+      'nothing came back through a tunnel to an endpoint that left',
+      { endpoint: tunnelled('10.0.0.11:8080'), connectionOpenedMs: undefined },
+      'tunnelled',
+    ],
     ['no answer yet', { view: withView({ firstAnswerMs: undefined, lastAnswerMs: undefined }) }, 'no_answer_yet'],
     [
       'a stale source, even for a listed endpoint',
@@ -102,8 +114,9 @@ describe('current', () => {
   });
 
   test('an Envoy-internal address counts by its inner IP', () => {
-    const text = 'envoy://connect_originate/10.0.0.12:8080';
-    expect(judge({ endpoint: { text, kind: 'internal', ip: '10.0.0.12', port: 8080 } }).pin).toBe('current');
+    expect(judge({ endpoint: tunnelled('10.0.0.12:8080') }).pin).toBe('current');
+    expect(judge({ endpoint: tunnelled('10.0.0.12:8080'), connectionOpenedMs: undefined }).pin).toBe('current');
+    expect(judge({ endpoint: tunnelled('10.0.0.11:8080') }).pin).toBe('stale');
   });
 
   test('a source that names ports means that port', () => {

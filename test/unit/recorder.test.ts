@@ -5,7 +5,7 @@ import { defaultStatusRule } from '../../src/judge/success.ts';
 import type { LogEntry } from '../../src/model/log-entry.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict } from '../../src/model/verdict.ts';
 import type { ClusterView } from '../../src/model/view.ts';
-import { downstreamEnd, endpoint, reporter, upstreamEnd } from '../support/entries.ts';
+import { downstreamEnd, endpoint, reporter, tunnelled, upstreamEnd } from '../support/entries.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -393,6 +393,38 @@ it('a flush gives out all that is open', () => {
   hear(request({ key: 'half', startMs: leftAtMs - 20, ageMs: 10 }).slice(0, 1));
   recorder.flush();
   expect(exchanges.map(({ verdict }) => verdict.unknownReason)).toEqual([undefined, 'end_not_seen']);
+});
+
+describe('a tunnel', () => {
+  const beganMs = leftAtMs + minute - 20;
+  const silent = (key: string, connectionAgeMs: number) =>
+    upstreamEnd({
+      key,
+      startMs: beganMs,
+      durationMs: 20,
+      upstream: tunnelled('127.0.0.11:8080'),
+      code: undefined,
+      flags: ['UC'],
+      closesConnection: true,
+      closedBy: 'server',
+      tags: { connectionId: '7', connectionAgeMs },
+    });
+
+  it('of which nothing came back is no connection, but an endpoint that was tried', () => {
+    const { hear, opened, ends, pinned, tried } = setUp(leftAtMs + minute);
+    hear([silent('k1', 0.02)]);
+    expect([opened, ends, pinned]).toEqual([[], [], []]);
+    expect(tried).toEqual(['app envoy://connect_originate/127.0.0.11:8080']);
+  });
+
+  it('that had carried answers ends as any connection does', () => {
+    const { hear, opened, ends } = setUp(leftAtMs + minute);
+    const [answered] = request({ startMs: beganMs - 1000, ageMs: 2 * minute });
+    hear([{ ...answered, upstream: tunnelled('127.0.0.11:8080') }] as LogEntry[]);
+    hear([silent('k2', 2 * minute + 1000)]);
+    expect(opened).toEqual(['7']);
+    expect(ends).toMatchObject([{ how: 'closed', connectionId: '7', last: { pin: 'stale' } }]);
+  });
 });
 
 describe('tries of an endpoint', () => {

@@ -14,6 +14,7 @@ import type { Reporter } from '../../model/reporter.ts';
 import type { AttemptVerdict, JudgedExchange, PinVerdict, Verdict } from '../../model/verdict.ts';
 import { attribute as a, type SpanFacts } from '../attributes.ts';
 import { chainAttributes } from './chain-attributes.ts';
+import { clusterAttributes } from './cluster-attributes.ts';
 import { grpcStatusAttributes, grpcStatusName, requestAttributes, spanName } from './request-attributes.ts';
 
 /** A span as it will be started and ended. Times are epoch ms: Envoy's clock, of a pin ours. */
@@ -61,9 +62,9 @@ export function exchangePlan(
       ...chainAttributes(chain),
       ...pinAttributes(verdict.pin, endMs),
       ...connectionAttributes(used),
+      ...clusterAttributes(exchange.cluster),
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: exchange.code,
       [a.profile]: exchange.profile,
-      [a.cluster]: exchange.cluster,
       [a.endpoint]: used?.peer.text,
       'sidelight.route': exchange.route,
       'sidelight.request_id': exchange.requestId,
@@ -95,9 +96,9 @@ export function attemptPlan({ exchange, verdict }: JudgedExchange, index: number
       ...grpcStatusAttributes(exchange.isGrpc, attempt.grpcStatus),
       ...peerAttributes(attempt.peer),
       ...connectionAttributes(attempt),
+      ...clusterAttributes(attempt.cluster ?? exchange.cluster),
       [ATTR_HTTP_REQUEST_RESEND_COUNT]: attempt.number > 1 ? attempt.number - 1 : undefined,
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: attempt.code,
-      [a.cluster]: attempt.cluster ?? exchange.cluster,
       [a.endpoint]: attempt.peer.text,
       [a.result]: judged?.result,
       [a.cause]: judged?.cause,

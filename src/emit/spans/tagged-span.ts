@@ -1,6 +1,7 @@
 import { ATTR_HTTP_RESPONSE_STATUS_CODE } from '@opentelemetry/semantic-conventions';
 import { attribute as a } from '../attributes.ts';
 import type { TaggedResponse } from '../tagged-response.ts';
+import { clusterAttributes } from './cluster-attributes.ts';
 import {
   connectionAttributes,
   exchangeKind,
@@ -29,9 +30,9 @@ export function taggedPlan({ facts, tags, pin }: TaggedResponse, nowMs: number):
       ...reporterAttributes(reporter),
       ...(facts.upstream === undefined ? {} : pinAttributes(pin, nowMs)),
       ...connectionAttributes(facts),
+      ...clusterAttributes(cluster),
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: code,
       [a.profile]: profile,
-      [a.cluster]: cluster,
       [a.endpoint]: facts.upstream?.text,
       [a.outcome]: 'unknown',
       'sidelight.unknown.reason': 'profile_tag',
