@@ -1,7 +1,7 @@
 import { ipWithPort } from '../lib/ip.ts';
 import type { Endpoint } from '../model/endpoint.ts';
 import { hasLeft, type PinVerdict } from '../model/verdict.ts';
-import { isStale, type ProxyHost, type ProxyView } from '../model/view.ts';
+import { isStale, listsEndpoints, type ProxyHost, type ProxyView } from '../model/view.ts';
 
 /** How a proxy's own list contradicts the world's, or the bytes. docs/reference/verdicts.md. */
 export const contradictions = [
@@ -30,7 +30,7 @@ export interface ContradictionFacts {
  */
 export function contradictionOf(facts: ContradictionFacts): Contradiction | undefined {
   const { endpoint, pin, openedMs, proxy, nowMs } = facts;
-  if (proxy === undefined || isStale(proxy, nowMs)) return undefined;
+  if (proxy === undefined || isStale(proxy, nowMs) || !listsEndpoints(proxy.type)) return undefined;
   if (proxy.lastAnswerMs <= Math.max(openedMs, pin.leftAtMs ?? openedMs)) return undefined;
   const hosts = hostsAt(proxy, endpoint);
   if (hosts.some(({ pendingRemoval }) => pendingRemoval)) return undefined;

@@ -96,6 +96,17 @@ export interface ProxyView {
   lastError: string | undefined;
 }
 
+/** Types of clusters whose hosts come with the requests that chose them, or belong to other clusters. */
+const withoutList: ReadonlySet<string | undefined> = new Set(['ORIGINAL_DST', 'envoy.clusters.aggregate']);
+
+/**
+ * Whether the hosts that a proxy shows for a cluster of this type are a list of endpoints, so that one which is not there
+ * is none. Envoy 1.40, test/e2e/cluster-kinds.test.ts.
+ */
+export function listsEndpoints(type: string | undefined): boolean {
+  return !withoutList.has(type);
+}
+
 /** All that discovery knows at one moment. `undefined`: no source covers the cluster. */
 export interface DiscoveryView {
   /** The world's list, or, where only proxies tell, that of the proxy with this node id (any of them without one). */

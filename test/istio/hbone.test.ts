@@ -81,7 +81,12 @@ it('a connect that is refused behind the tunnel has no cause and no connection',
   });
   // Envoy logs UC, and a connection that is some µs old: the one to its own internal listener.
   expect(await failed()).toMatchObject({
-    ...{ cluster, reporterKind: 'waypoint', code: 503, flags: ['UC'], cause: 'unknown', pin: 'unknown' },
+    cluster,
+    reporterKind: 'waypoint',
+    code: 503,
+    flags: ['UC'],
+    cause: 'unknown',
+    pin: 'unknown',
     attempts: [{ endpoint: `envoy://connect_originate/${net}.11:${istioPorts.endpoint}`, cause: 'unknown' }],
   });
   const [attempt] = (await failed())?.attempts ?? [];

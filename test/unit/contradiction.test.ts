@@ -51,6 +51,13 @@ describe('how a proxy contradicts the world, or the bytes', () => {
     ['unlisted, and not listed', pin({ pin: 'unlisted' }), '127.0.0.11:80', proxy(), 'proxy_not_listing'],
     ['unlisted, and listed', pin({ pin: 'unlisted' }), '127.0.0.12:80', proxy(), undefined],
     ['unknown, and not listed', pin({ pin: 'unknown' }), '127.0.0.11:80', proxy(), 'proxy_not_listing'],
+    [
+      'a type whose hosts come with the requests',
+      pin({ pin: 'unknown' }),
+      '127.0.0.11:80',
+      proxy({ type: 'ORIGINAL_DST' }),
+      undefined,
+    ],
     ['another port', pin(), '127.0.0.12:81', proxy(), 'proxy_misses'],
     ['a proxy that is not asked', left('stale'), '127.0.0.11:80', undefined, undefined],
     ['asked before it left', pin({ pin: 'draining', leftAtMs: 11_000 }), '127.0.0.12:80', proxy(), undefined],

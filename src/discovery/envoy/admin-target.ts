@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
 import { SidelightError } from '../../lib/errors.ts';
-import type { ProxyView } from '../../model/view.ts';
+import { listsEndpoints, type ProxyView } from '../../model/view.ts';
 import { fileGrace } from '../grace.ts';
 import { fail, type Knowledge, type Learned, learn, nothingKnown } from '../knowledge.ts';
 import { createAdminClient } from './admin-client.ts';
@@ -96,8 +96,10 @@ export class AdminTarget {
     for (const { view } of this.#clusters.values()) if (view !== undefined) yield view;
   }
 
+  /** `undefined`: the proxy has no list of its endpoints. */
   knowledge(cluster: string): Knowledge | undefined {
-    return this.#clusters.get(cluster)?.knowledge;
+    const watched = this.#clusters.get(cluster);
+    return listsEndpoints(watched?.facts?.type) ? watched?.knowledge : undefined;
   }
 
   clusters(): Iterable<string> {
@@ -213,7 +215,7 @@ export class AdminTarget {
       staleAfterMs: this.#options.staleAfterMs,
       lastError: undefined,
     };
-    if (this.#options.isCovered(name)) {
+    if (this.#options.isCovered(name) || !listsEndpoints(cluster.facts?.type)) {
       cluster.knowledge = nothingKnown;
       return;
     }
