@@ -5,9 +5,11 @@ import { afterEach, expect, it, type TestContext } from 'vitest';
 import type { ConfigInput } from '../../src/config/schema.ts';
 import type { RecentExchange } from '../../src/emit/recent.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
+import { tcpClient } from '../../src/lab/tcp-client.ts';
+import { startTcpEcho } from '../../src/lab/tcp-echo.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
-import { fullProfile } from '../support/istio/envoy-filters.ts';
+import { fullProfile, tcpLogOfWaypoint } from '../support/istio/envoy-filters.ts';
 import { freeNet, istioPorts, startIstioWaypoint } from '../support/istio.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
@@ -94,4 +96,29 @@ it('a connect that is refused behind the tunnel has no cause and no connection',
   expect(attempt).not.toHaveProperty('connectionAgeMs');
   const { pins } = await sidelight.json<{ pins: PinRow[] }>('/api/v1/pins');
   expect(pins.filter(({ endpoint }) => endpoint.startsWith('envoy://'))).toEqual([]);
+});
+
+it('over TCP, too, a connect that is refused behind the tunnel is a failure without a cause', async (context) => {
+  const net = await freeNet();
+  const sidelight = cleanup.use(await startTestSidelight());
+  const yaml = ['tcp.yaml', tcpLogOfWaypoint()];
+  const waypoint = await startIstioWaypoint(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
+  const port = await waypoint.tunnelTo('10.2.0.11:5432');
+  const database = { cluster: 'inbound-vip|5432|tcp|db.app.svc.cluster.local', reporter_kind: 'waypoint' };
+  const ended = (result: string, cause?: string) =>
+    sidelight.metric('sidelight_tcp_connections_total', {
+      ...database,
+      result,
+      ...(cause === undefined ? {} : { cause }),
+    });
+
+  await tcpClient(port).then((client) => client.exchange('hello').catch(() => client.close()));
+  await until('a failure', async () => (await ended('failed', 'unknown')) === 1);
+
+  cleanup.use(await startTcpEcho(`${net}.11`, istioPorts.endpoint));
+  const client = await tcpClient(port);
+  expect(await client.exchange('hello')).toBe('hello');
+  await client.close();
+  await until('a good one', async () => (await ended('ok')) === 1);
+  expect(await ended('failed')).toBe(1);
 });

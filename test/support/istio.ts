@@ -60,6 +60,11 @@ export interface IstioProxy {
   client(): Promise<LoadClient>;
 }
 
+export interface IstioWaypoint extends IstioProxy {
+  /** A port on 127.0.0.1 whose connections go through the waypoint to a service's address, such as `10.2.0.11:5432`. */
+  tunnelTo: (target: string) => Promise<number>;
+}
+
 /** A sidecar of workload `client` in namespace `app`: its way out. */
 export async function startIstioSidecar(
   context: TestContext,
@@ -86,7 +91,7 @@ export async function startIstioWaypoint(
   context: TestContext,
   cleanup: Cleanup,
   options: IstioProxyOptions,
-): Promise<IstioProxy> {
+): Promise<IstioWaypoint> {
   const ip = `${options.net}.20`;
   const node: IstioNode = {
     type: 'waypoint',
@@ -98,14 +103,11 @@ export async function startIstioWaypoint(
   };
   const fixtures = ['ambient.yaml', 'sidelight.yaml', 'waypoint.yaml', 'stock-waypoint.yaml'];
   const { envoy, pki } = await startProxy(context, cleanup, node, fixtures, options);
-  const way = { waypoint: `${ip}:${istioPorts.hbone}`, pki, target: webAddress };
-  return {
-    envoy,
-    async client() {
-      const ztunnel = cleanup.use(await startZtunnel(way));
-      return webClient(cleanup, ztunnel.port);
-    },
+  const tunnelTo = async (target: string) => {
+    const ztunnel = await startZtunnel({ waypoint: `${ip}:${istioPorts.hbone}`, pki, target });
+    return cleanup.use(ztunnel).port;
   };
+  return { envoy, tunnelTo, client: async () => webClient(cleanup, await tunnelTo(webAddress)) };
 }
 
 function webClient(cleanup: Cleanup, port: number, address?: string): LoadClient {
