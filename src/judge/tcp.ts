@@ -11,11 +11,15 @@ export function judgeTcpEnd(connection: TcpConnection): AttemptVerdict {
   const flags = connection.flags.filter((flag) => flag !== 'DT');
   const cause = causeFromFlags(flags, connection.transportFailure, undefined);
   if (cause !== undefined) return { result: 'failed', cause: isUntold(connection) ? 'unknown' : cause };
+  if (isUntold(connection)) return { result: 'unknown', cause: undefined };
   const unanswered = connection.flags.some((flag) => flag === 'UH' || flag === 'NR' || flag === 'NC' || flag === 'URX');
   return unanswered ? { result: 'failed', cause: 'unknown' } : { result: 'ok', cause: undefined };
 }
 
-/** As in HTTP: a refused connect behind a tunnel shows as a reset (UR) by the server. Envoy 1.40, test/istio/hbone.test.ts. */
+/**
+ * As in HTTP, a connect that is refused behind a tunnel does not show: Envoy 1.40 calls it a reset by the server (UR), 1.37
+ * and 1.38 an orderly end, like that of a client which had nothing to ask. test/istio/hbone.test.ts.
+ */
 function isUntold({ peer, bytesSent }: TcpConnection): boolean {
   return peer !== undefined && isSilentTunnel(peer, undefined) && bytesSent === 0;
 }

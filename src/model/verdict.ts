@@ -5,7 +5,8 @@ import type { SourceKind } from './view.ts';
 export const outcomes = ['ok', 'masked', 'exhausted', 'failed', 'aborted', 'local', 'unknown'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-export const attemptResults = ['ok', 'failed', 'superseded', 'client_cancelled'] as const;
+/** `unknown` is of TCP connections alone: through a tunnel nothing came back, and nobody says whether it was ever made. */
+export const attemptResults = ['ok', 'failed', 'superseded', 'client_cancelled', 'unknown'] as const;
 export type AttemptResult = (typeof attemptResults)[number];
 
 /** Why an attempt failed. Closed, so that it can label a metric. */

@@ -82,6 +82,7 @@ describe.each([
       const exchange = trace?.spans.find((span) => tagOf(span, 'sidelight.outcome') === 'masked');
       const attempts = trace === undefined ? [] : childrenOf(trace, exchange);
       expect(tagOf(exchange, 'sidelight.cluster')).toBe(cluster);
+      expect(tagOf(exchange, 'sidelight.cluster.host')).toBe('web.app.svc.cluster.local');
       expect(tagOf(exchange, 'sidelight.reporter.kind')).toBe(reporter.reporter_kind);
       expect(attempts.length).toBeGreaterThan(1);
       expect(tagOf(attempts[0], 'sidelight.cause')).toBe(cause);

@@ -11,8 +11,18 @@ test.each([
   ['a reset of a tunnel of which nothing came back', { peer: throughTunnel, flags: ['UR'], bytesSent: 0 }, 'unknown'],
   ['a reset of a tunnel that had answered', { peer: throughTunnel, flags: ['UR'], bytesSent: 10 }, 'reset'],
   ['no host', { peer: undefined, flags: ['UH'], bytesSent: 0 }, 'unknown'],
-  ['an orderly end', { peer: throughTunnel, flags: [], bytesSent: 0 }, undefined],
-] as const)('%s', (_, facts, cause) => {
-  const result = cause === undefined ? 'ok' : 'failed';
-  expect(judgeTcpEnd(tcpConnection(facts))).toEqual({ result, cause });
+] as const)('%s is a failure', (_, facts, cause) => {
+  expect(judgeTcpEnd(tcpConnection(facts))).toEqual({ result: 'failed', cause });
+});
+
+test.each([
+  ['an orderly end', { peer: direct, flags: [], bytesSent: 0 }, 'ok'],
+  ['an orderly end of a tunnel that had answered', { peer: throughTunnel, flags: [], bytesSent: 10 }, 'ok'],
+  [
+    'an orderly end of a tunnel of which nothing came back',
+    { peer: throughTunnel, flags: [], bytesSent: 0 },
+    'unknown',
+  ],
+] as const)('%s is %s', (_, facts, result) => {
+  expect(judgeTcpEnd(tcpConnection(facts))).toEqual({ result, cause: undefined });
 });
