@@ -9,7 +9,7 @@ import { tcpClient } from '../../src/lab/tcp-client.ts';
 import { startTcpEcho } from '../../src/lab/tcp-echo.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
-import { fullProfile, tcpLogOfWaypoint } from '../support/istio/envoy-filters.ts';
+import { attachedInMesh } from '../support/attach.ts';
 import { freeNet, istioPorts, startIstioWaypoint } from '../support/istio.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,7 @@ async function start(context: TestContext, net: string, config: ConfigInput) {
   const ips = [11, 12, 13].map((last) => `${net}.${last}`);
   const web = cleanup.use(await Upstreams.start({ ips, port: istioPorts.endpoint }));
   const sidelight = cleanup.use(await startTestSidelight(config));
-  const yaml = [fullProfile('waypoint')];
+  const yaml = [attachedInMesh('--to waypoint')];
   const waypoint = await startIstioWaypoint(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
   return { web, sidelight, client: await waypoint.client() };
 }
@@ -101,7 +101,7 @@ it('a connect that is refused behind the tunnel has no cause and no connection',
 it('over TCP, too, a connect that is refused behind the tunnel is no success and has no cause', async (context) => {
   const net = await freeNet();
   const sidelight = cleanup.use(await startTestSidelight());
-  const yaml = ['tcp.yaml', tcpLogOfWaypoint()];
+  const yaml = ['tcp.yaml', attachedInMesh('--to waypoint')];
   const waypoint = await startIstioWaypoint(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
   const port = await waypoint.tunnelTo('10.2.0.11:5432');
   const database = { cluster: 'inbound-vip|5432|tcp|db.app.svc.cluster.local', reporter_kind: 'waypoint' };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
-import { runAttach } from '../support/attach.ts';
+import { attachedInMesh } from '../support/attach.ts';
 import { freeNet, istioPorts, startIstioSidecar, startIstioWaypoint } from '../support/istio.ts';
 import { childrenOf, startJaeger, tagOf } from '../support/jaeger.ts';
 import { needPart } from '../support/part.ts';
@@ -38,12 +38,6 @@ const reporters = {
   },
 } as const;
 
-/** What `attach` writes, but for what would make a test slow, or wrong where the machine is busy. */
-function attached(target: string, place: string): string {
-  const flags = `${target} --namespace app --profile full --message-timeout 1s ${place}`;
-  return runAttach(...flags.split(' ')).replace('buffer_flush_interval: 1s', 'buffer_flush_interval: 0.05s');
-}
-
 describe.each([
   ['sidecar', "the mesh's own cluster", () => '--service sidelight.sidelight'],
   ['sidecar', 'a cluster of its own', (port: number) => `--address 127.0.0.1:${port}`],
@@ -59,7 +53,7 @@ describe.each([
     const [good, bad, dead] = [`${net}.11`, `${net}.12`, `${net}.13`];
     const web = cleanup.use(await Upstreams.start({ ips: [good, bad], port: istioPorts.endpoint }));
     web.handle(() => ({ kind: 'respond', status: 503 }), bad);
-    const yaml = [attached(target, place(sidelight.grpcPort)), retries];
+    const yaml = [attachedInMesh(target, place(sidelight.grpcPort)), retries];
     const istio = await start(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
     const client = await istio.client();
     const beganMs = Date.now();

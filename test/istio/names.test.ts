@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { RecentExchange } from '../../src/emit/recent.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { parseIstioCluster } from '../../src/model/cluster-name.ts';
-import { fullProfile } from '../support/istio/envoy-filters.ts';
+import { attachedInMesh } from '../support/attach.ts';
 import { efcheckFacts, type FactsOptions, freeNet, startIstioSidecar } from '../support/istio.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
@@ -82,7 +82,7 @@ it('a waypoint asks DNS for a host outside the mesh', (context) => {
 it('a request that finds no host has the cluster’s own name: the one for statistics ends with a semicolon', async (context) => {
   const net = await freeNet();
   const sidelight = cleanup.use(await startTestSidelight({ tagging: { responseHeaders: 'always' } }));
-  const yaml = [fullProfile('sidecar')];
+  const yaml = [attachedInMesh('--to sidecar-outbound --selector app=client')];
   const sidecar = await startIstioSidecar(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
   const client = await sidecar.client();
   // Nothing redirects traffic here, so that Envoy does not know where the client wanted to.

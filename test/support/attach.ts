@@ -34,3 +34,9 @@ export function attachEnds(...args: readonly string[]): { code: number; out: str
   program.parse(['attach', ...args], { from: 'user' });
   return end;
 }
+
+/** An EnvoyFilter for namespace `app`, but for what would make a test slow, or wrong where the machine is busy. */
+export function attachedInMesh(target: string, place = '--service sidelight.sidelight'): string {
+  const flags = `${target} --namespace app --profile full --message-timeout 1s ${place}`;
+  return runAttach(...flags.split(' ')).replace('buffer_flush_interval: 1s', 'buffer_flush_interval: 0.05s');
+}
