@@ -5,6 +5,8 @@ import { addAttach } from './attach/command.ts';
 import { attach } from './attach/run.ts';
 import { runDemo } from './demo/run.ts';
 import type { Program } from './demo/sidelight-process.ts';
+import { addDoctor } from './doctor/command.ts';
+import { doctor } from './doctor/run.ts';
 import { wrongArguments } from './drained/decide.ts';
 import { type DrainedFlags, defaultFrom } from './drained/options.ts';
 import { drained } from './drained/run.ts';
@@ -57,6 +59,8 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
   addAttach(program, exit, (flags) => exit(attach(flags, around)));
 
   addDrained(program, exit, (target, flags) => run(() => drained(target, flags, around)));
+
+  addDoctor(program, exit, (targets, flags) => run(() => doctor(targets, flags, around)));
 
   program
     .command('demo')

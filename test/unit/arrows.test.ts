@@ -20,6 +20,7 @@ const arrows: Record<string, readonly string[]> = {
   flow: ['assemble', 'judge', 'model', 'lib'],
   state: ['lib'],
   attach: ['model', 'lib'],
+  doctor: ['model', 'lib'],
   lab: ['lib'],
   cli: [
     'model',
@@ -36,11 +37,12 @@ const arrows: Record<string, readonly string[]> = {
     'flow',
     'state',
     'attach',
+    'doctor',
     'lab',
   ],
 };
 const rooms = Object.keys(arrows);
-const pure = ['model', 'decode', 'assemble', 'judge', 'endpoints', 'flow'];
+const pure = ['model', 'decode', 'assemble', 'judge', 'endpoints', 'flow', 'doctor'];
 const edges = ['ingress', 'discovery', 'state', 'config', 'admin'];
 const root = join(import.meta.dirname, '../..');
 
@@ -181,6 +183,7 @@ describe('what a pure room may not do', () => {
         'endpoints',
         'emit',
         'flow',
+        'doctor',
       ]);
     }
   });

@@ -1,4 +1,5 @@
 import { SidelightError } from '../../lib/errors.ts';
+import { fetchReason, getText } from '../../lib/http-text.ts';
 
 /** One answer is read so far and no further. 5,000 hosts are about 6 MiB. */
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -28,7 +29,7 @@ export function createAdminClient({ url, timeoutMs }: { url: string; timeoutMs: 
         return await getJson(`${url.replace(/\/$/, '')}${pathAndQuery}`, ending.signal);
       } catch (error) {
         if (error instanceof SidelightError) throw error;
-        const cause: unknown = ending.signal.aborted ? ending.signal.reason : reasonOf(error);
+        const cause: unknown = ending.signal.aborted ? ending.signal.reason : fetchReason(error);
         throw failure(`${url}${pathAndQuery}`, { cause });
       } finally {
         clearTimeout(timer);
@@ -42,20 +43,9 @@ export function createAdminClient({ url, timeoutMs }: { url: string; timeoutMs: 
 }
 
 async function getJson(address: string, signal: AbortSignal): Promise<AdminAnswer> {
-  const response = await fetch(address, { signal, redirect: 'error', headers: { 'accept-encoding': 'identity' } });
-  if (response.status !== 200 || response.body === null) {
-    await response.body?.cancel();
-    throw failure(address, { value: response.status, expected: 'status 200' });
-  }
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  // Leaving the loop by a throw ends the connection: no further byte is read.
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > maxAnswerBytes) throw failure(address, { expected: `at most ${maxAnswerBytes} bytes` });
-    chunks.push(chunk);
-  }
-  return { value: JSON.parse(Buffer.concat(chunks).toString()) as unknown, sizeBytes };
+  const answer = await getText(address, { signal, maxBytes: maxAnswerBytes });
+  if (!answer.ok) throw failure(address, { value: answer.found, expected: answer.expected });
+  return { value: JSON.parse(answer.text) as unknown, sizeBytes: answer.sizeBytes };
 }
 
 /** Names the interface and the path; a query holds a pattern that may be thousands of letters long. */
@@ -64,9 +54,4 @@ export function failure(
   details: { value?: unknown; expected?: string; cause?: unknown },
 ): SidelightError {
   return new SidelightError('envoy_admin_failed', { path: address.split('?', 1)[0], ...details });
-}
-
-/** `fetch failed` says nothing; what it failed of is its cause. */
-function reasonOf(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? error.cause : error;
 }

@@ -1,0 +1,103 @@
+import { type FindingId, severities } from './catalogue.ts';
+import { checkAttachment } from './checks/attachment.ts';
+import { checkOurClusters } from './checks/cluster.ts';
+import { checkCounters } from './checks/counters.ts';
+import { checkExtProcs } from './checks/ext-proc.ts';
+import { checkKey } from './checks/key.ts';
+import { checkLogs } from './checks/logs.ts';
+import { checkOrder } from './checks/order.ts';
+import { checkProfiles } from './checks/profile.ts';
+import { checkRoutes } from './checks/routes.ts';
+import { type FactKind, factKinds, type ProxyFacts } from './facts.ts';
+import { type Finding, joined, type ProxyFinding } from './finding.ts';
+import { type Proxy, proxyOf } from './proxy.ts';
+import type { YamlFile } from './read/yaml.ts';
+import { type ProxySummary, summaryOf } from './summary.ts';
+
+/** What could not be looked at, and why: never taken for fine. */
+export interface NotLooked {
+  proxy: string;
+  /** What of it. */
+  what: string;
+  why: string;
+}
+
+export interface Report {
+  /** Worst first. */
+  findings: readonly Finding[];
+  proxies: readonly ProxySummary[];
+  /** What each YAML file held. */
+  files: readonly { file: string; what: string }[];
+  notLooked: readonly NotLooked[];
+  /** Whether each source that was named gave something to look at. */
+  isWhole: boolean;
+}
+
+/** What is to be looked at. */
+export interface Examined {
+  proxies: readonly ProxyFacts[];
+  files: readonly YamlFile[];
+  /** Findings that are left out. */
+  ignored: readonly FindingId[];
+}
+
+const proxyChecks: readonly ((proxy: Proxy) => ProxyFinding[])[] = [
+  checkAttachment,
+  checkProfiles,
+  checkOurClusters,
+  checkExtProcs,
+  checkOrder,
+  checkLogs,
+  checkKey,
+  checkCounters,
+  checkRoutes,
+];
+
+/** What each kind of facts is looked at for. */
+const uses: Record<FactKind, string> = {
+  'config-dump': 'what is attached',
+  stats: 'counters: untagged requests, dropped entries, retries',
+  clusters: 'hosts of clusters and their health',
+  runtime: 'runtime flags',
+  'server-info': 'the Envoy version',
+};
+
+/** Looks at everything that was given. */
+export function examine({ proxies: given, files, ignored }: Examined): Report {
+  const all = [...given, ...files.flatMap(({ proxies }) => proxies)];
+  const proxies = all.flatMap((facts) => (facts.config === undefined ? [] : [proxyOf(facts, facts.config)]));
+  const findings = proxies.flatMap((proxy) =>
+    joined(
+      proxy.name,
+      proxyChecks.flatMap((check) => check(proxy)),
+    ),
+  );
+  return {
+    findings: worstFirst(findings.filter(({ id }) => !ignored.includes(id))),
+    proxies: proxies.map(summaryOf),
+    files: files.map(({ file, manifests }) => ({ file, what: `${manifests.length} objects` })),
+    notLooked: [...all.flatMap(notLookedOf), ...files.flatMap(unreadable)],
+    isWhole: proxies.length === all.length && files.every(({ problems }) => problems.length === 0),
+  };
+}
+
+function unreadable({ file, problems }: YamlFile): NotLooked[] {
+  return problems.map((why) => ({ proxy: file, what: 'this file', why }));
+}
+
+function worstFirst(findings: readonly Finding[]): Finding[] {
+  return findings.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
+}
+
+function notLookedOf(facts: ProxyFacts): NotLooked[] {
+  const has: Record<FactKind, boolean> = {
+    'config-dump': facts.config !== undefined,
+    stats: facts.stats !== undefined,
+    clusters: facts.hosts !== undefined,
+    runtime: facts.runtime !== undefined,
+    'server-info': facts.serverVersion !== undefined || facts.config?.version !== undefined,
+  };
+  return factKinds
+    .filter((kind) => !has[kind])
+    .map((kind) => ({ proxy: facts.name, what: uses[kind], why: facts.missing?.[kind] ?? `no ${kind} was given` }));
+}

@@ -1,0 +1,330 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { findEnvoy } from '../../setup/envoy.mjs';
+import { Cleanup } from '../../src/lab/cleanup.ts';
+import { staticCluster } from '../../src/lab/clusters.ts';
+import {
+  assignment,
+  type Bootstrap,
+  type FilterConfig,
+  type HttpFilter,
+  type Json,
+  labConfig,
+  type ShippedConfig,
+} from '../../src/lab/envoy-config.ts';
+import { type EnvoyProcess, startEnvoy } from '../../src/lab/envoy-process.ts';
+import { freePort } from '../../src/lab/free-port.ts';
+import { http1Client } from '../../src/lab/http1-client.ts';
+import { Upstreams } from '../../src/lab/upstreams.ts';
+import { doctorReport, worries } from '../support/run-doctor.ts';
+import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+
+/* Set-ups that are broken by one change, each on a real Envoy with traffic. ENVOY_BIN chooses an older one. */
+const bin = findEnvoy().path;
+const shared = new Cleanup();
+const cleanup = new Cleanup();
+let sidelight: TestSidelight;
+let upstreams: Upstreams;
+
+beforeAll(async () => {
+  sidelight = shared.use(await startTestSidelight());
+  upstreams = shared.use(await Upstreams.start({ ips: ['127.0.0.11'] }));
+});
+afterAll(() => shared.run());
+afterEach(() => cleanup.run());
+
+/** The parts of a lab config that are changed. */
+class Parts {
+  readonly config: Bootstrap;
+  constructor(config: Bootstrap) {
+    this.config = config;
+  }
+  get hcm(): FilterConfig {
+    return this.#filter(0);
+  }
+  get tcp(): FilterConfig {
+    return this.#filter(1);
+  }
+  get filters(): HttpFilter[] {
+    return this.hcm.http_filters ?? [];
+  }
+  /** `typed_config` of the HTTP filter whose name ends so. */
+  filter(end: string): Json {
+    const found = this.filters.find(({ name }) => name.endsWith(end));
+    if (found === undefined) throw new Error(`no filter ${end}`);
+    return found.typed_config;
+  }
+  get extProc(): Json {
+    return this.filter('ext_proc.sidelight');
+  }
+  get router(): HttpFilter['typed_config'] {
+    return this.filter('router');
+  }
+  /** `common_config` of the log of requests, of its own: no other log is changed with it. */
+  get requestLog(): Json {
+    const [log] = this.hcm.access_log ?? [];
+    if (log === undefined) throw new Error('no access log');
+    log.typed_config.common_config = structuredClone(log.typed_config.common_config);
+    return log.typed_config.common_config;
+  }
+  /** Changes the `common_config` of all logs alike. */
+  logs(change: (common: Json) => void): void {
+    const logs = [...(this.hcm.access_log ?? []), ...(this.router.upstream_log ?? [])];
+    for (const common of new Set(logs.map((log) => log.typed_config.common_config))) change(common);
+  }
+  get cluster(): Json {
+    const found = this.config.static_resources.clusters.find(({ name }) => name === 'sidelight');
+    if (found === undefined) throw new Error('no cluster');
+    return found;
+  }
+  #filter(index: number): FilterConfig {
+    const found = this.config.static_resources.listeners[index]?.filter_chains[0]?.filters[0]?.typed_config;
+    if (found === undefined) throw new Error(`no listener ${index}`);
+    return found;
+  }
+}
+
+type Change = (parts: Parts) => unknown;
+
+function configOf(base: ShippedConfig, change: Change = () => undefined): Bootstrap {
+  const config = labConfig({
+    base,
+    sidelightPort: sidelight.grpcPort,
+    clusters: [staticCluster(upstreams.addresses, { name: 'app' })],
+  });
+  change(new Parts(config));
+  return config;
+}
+
+async function startWith(config: Bootstrap, path = '/'): Promise<EnvoyProcess> {
+  const envoy = cleanup.use(await startEnvoy({ bin, config }));
+  const client = http1Client(envoy.port('http'));
+  for (let sent = 0; sent < 3; sent += 1) await client.request(path);
+  client.close();
+  return envoy;
+}
+
+const urlOf = ({ admin }: EnvoyProcess) => `http://127.0.0.1:${admin.port}`;
+
+describe('a working config', () => {
+  it.each(['full', 'observe', 'tag'] as const)('%s: nothing above information', async (base) => {
+    const envoy = await startWith(configOf(base));
+    const report = await doctorReport([urlOf(envoy)]);
+    expect(worries(report)).toEqual([]);
+    expect(report).toMatchObject({ exitCode: 0, notLooked: [], isWhole: true });
+    expect(report.proxies[0]?.attached[0]).toMatchObject({
+      profile: base,
+      ...(base === 'tag' ? {} : { configVersion: 2 }),
+    });
+    expect(report.proxies[0]?.clusters).toEqual([{ cluster: 'sidelight', hosts: [`127.0.0.1:${sidelight.grpcPort}`] }]);
+  });
+});
+
+const remove = (list: unknown, test: (one: Json) => boolean) => {
+  const all = list as Json[];
+  const index = all.findIndex(test);
+  if (index === -1) throw new Error('nothing to remove');
+  all.splice(index, 1);
+};
+const swap = (filters: HttpFilter[], a: number, b: number) => {
+  [filters[a], filters[b]] = [filters[b] as HttpFilter, filters[a] as HttpFilter];
+};
+const rename = (log: Json, name: string) => Object.assign(log, { log_name: name });
+
+/** What else must be found is a consequence that Envoy counts. */
+const broken: [name: string, base: ShippedConfig, ids: string, change: Change][] = [
+  [
+    'no log at all',
+    'observe',
+    'nothing-attached',
+    (parts) => {
+      parts.hcm.access_log = [];
+      delete parts.router.upstream_log;
+      parts.config.static_resources.listeners.splice(1);
+    },
+  ],
+  [
+    'a second listener without ours',
+    'tag',
+    'chain-not-attached',
+    ({ config }) => {
+      const [listener] = structuredClone(config.static_resources.listeners);
+      if (listener === undefined) throw new Error('no listener');
+      listener.name = 'second';
+      const hcm = listener.filter_chains[0]?.filters[0]?.typed_config;
+      if (hcm?.http_filters !== undefined) hcm.http_filters = hcm.http_filters.slice(-1);
+      config.static_resources.listeners.push(listener);
+    },
+  ],
+  ['the removing filter after ext_proc', 'full', 'filter-order', ({ filters }) => swap(filters, 0, 1)],
+  ['the adding filter before ext_proc', 'tag', 'filter-order', ({ filters }) => swap(filters, 1, 2)],
+  [
+    'ext_proc by its plain name',
+    'full',
+    'default-filter-name',
+    ({ filters }) => Object.assign(filters[1] as object, { name: 'envoy.filters.http.ext_proc' }),
+  ],
+  ['no adding filter', 'full', 'age-not-sent', ({ filters }) => filters.splice(2, 1)],
+  ['no removing filter', 'full', 'internal-headers-leak', ({ filters }) => filters.splice(0, 1)],
+  [
+    'the cluster is named otherwise',
+    'full',
+    'cluster-missing, failed-open',
+    ({ cluster }) => Object.assign(cluster, { name: 'sidelite' }),
+  ],
+  [
+    'the cluster has no host',
+    'full',
+    'cluster-empty, failed-open',
+    ({ cluster }) => Object.assign(cluster, { load_assignment: assignment('sidelight', []) }),
+  ],
+  [
+    'nobody listens there',
+    'observe',
+    'cluster-unreachable',
+    ({ cluster }) => Object.assign(cluster, { load_assignment: assignment('sidelight', [`127.0.0.1:${closedPort}`]) }),
+  ],
+  ['no health check', 'full', 'cluster-unbounded', ({ cluster }) => delete cluster['health_checks']],
+  ['panic mode', 'tag', 'cluster-unbounded', ({ cluster }) => delete cluster['common_lb_config']],
+  ['failure_mode_allow: false', 'full', 'fails-closed', ({ extProc }) => delete extProc['failure_mode_allow']],
+  [
+    'a timeout of 2 s',
+    'full',
+    'message-timeout-long',
+    ({ extProc }) => Object.assign(extProc, { message_timeout: '2s' }),
+  ],
+  [
+    'immediate responses',
+    'full',
+    'immediate-response-allowed',
+    ({ extProc }) => delete extProc['disable_immediate_response'],
+  ],
+  ['no mutation rules', 'full', 'mutations-open', ({ extProc }) => delete extProc['mutation_rules']],
+  ['all headers are sent', 'full', 'headers-open', ({ extProc }) => delete extProc['forward_rules']],
+  [
+    'bodies are sent',
+    'full',
+    'body-sent',
+    ({ extProc }) => Object.assign(extProc['processing_mode'] as Json, { response_body_mode: 'BUFFERED' }),
+  ],
+  [
+    'an attribute in the skipped phase',
+    'full',
+    'attribute-not-sent',
+    ({ extProc }) => Object.assign(extProc, { request_attributes: ['source.address'] }),
+  ],
+  [
+    'the whole node',
+    'full',
+    'node-attribute',
+    ({ extProc }) => (extProc['response_attributes'] as string[]).push('xds.node'),
+  ],
+  [
+    'no attempt count',
+    'tag',
+    'attributes-missing',
+    ({ extProc }) =>
+      Object.assign(extProc, {
+        response_attributes: (extProc['response_attributes'] as string[]).filter(
+          (name) => name !== 'upstream.request_attempt_count',
+        ),
+      }),
+  ],
+  ['no metadata namespace', 'full', 'metadata-dropped', ({ extProc }) => delete extProc['metadata_options']],
+  [
+    'a route switches it off',
+    'full',
+    'route-switches-off',
+    ({ hcm }) =>
+      Object.assign(hcm.route_config?.virtual_hosts[0]?.routes[0] as Json, {
+        typed_per_filter_config: {
+          'envoy.filters.http.ext_proc.sidelight': {
+            '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute',
+            disabled: true,
+          },
+        },
+      }),
+  ],
+  [
+    'ext_proc says tag beside a log of full',
+    'full',
+    'profile-mismatch',
+    ({ extProc }) =>
+      Object.assign((extProc['grpc_service'] as { initial_metadata: Json[] }).initial_metadata[0] as Json, {
+        value: 'tag',
+      }),
+  ],
+  ['full without ext_proc', 'full', 'profile-mismatch', ({ filters }) => filters.splice(0, 3)],
+  [
+    'a log name of no shape',
+    'observe',
+    'log-name-unknown',
+    (parts) => {
+      parts.config.static_resources.listeners.splice(1);
+      parts.logs((log) => rename(log, 'sidelight'));
+    },
+  ],
+  ['no log of attempts', 'full', 'logger-missing', ({ router }) => delete router.upstream_log],
+  ['no log of requests', 'full', 'logger-missing', ({ hcm }) => Object.assign(hcm, { access_log: [] })],
+  [
+    'logs that differ in a buffer',
+    'full',
+    'loggers-differ',
+    ({ requestLog }) => Object.assign(requestLog, { buffer_size_bytes: 1024 }),
+  ],
+  [
+    'a log of errors alone',
+    'full',
+    'logger-filtered',
+    ({ hcm }) =>
+      Object.assign(hcm.access_log?.[0] as Json, {
+        filter: {
+          status_code_filter: { comparison: { op: 'GE', value: { default_value: 500, runtime_key: 'lab.none' } } },
+        },
+      }),
+  ],
+  ['no key', 'full', 'key-not-early', ({ hcm }) => delete hcm['early_header_mutation_extensions']],
+  [
+    'the key is appended',
+    'observe',
+    'key-not-overwritten',
+    ({ hcm }) => {
+      const text = JSON.stringify(hcm['early_header_mutation_extensions']);
+      hcm['early_header_mutation_extensions'] = JSON.parse(text.replace('OVERWRITE_IF_EXISTS_OR_ADD', 'ADD_IF_ABSENT'));
+    },
+  ],
+  [
+    'no tag key',
+    'full',
+    'key-not-logged',
+    (parts) => parts.logs((log) => remove(log['custom_tags'], ({ tag }) => tag === 'key')),
+  ],
+  [
+    'no tag cluster',
+    'full',
+    'tags-missing',
+    (parts) => parts.logs((log) => remove(log['custom_tags'], ({ tag }) => tag === 'cluster')),
+  ],
+  ['no flush of long requests', 'full', 'no-periodic-flush', ({ router }) => delete router.upstream_log_options],
+  ['no flush of long connections', 'observe', 'no-periodic-flush', ({ tcp }) => delete tcp.access_log_options],
+  ['a log of version 1', 'full', 'config-old', (parts) => parts.logs((log) => rename(log, 'sidelight.full'))],
+  [
+    'the route leads to Sidelight',
+    'observe',
+    'calls-itself',
+    ({ hcm }) =>
+      Object.assign(hcm.route_config?.virtual_hosts[0]?.routes[0]?.['route'] as Json, { cluster: 'sidelight' }),
+  ],
+];
+
+let closedPort: number;
+beforeAll(async () => {
+  closedPort = await freePort(['127.0.0.1']);
+});
+
+describe('a config with one change', () => {
+  it.each(broken)('%s (%s): %s', async (_, base, ids, change) => {
+    const envoy = await startWith(configOf(base, change));
+    const report = await doctorReport([urlOf(envoy)]);
+    expect(worries(report).join(', ')).toBe(ids);
+  });
+});
