@@ -209,6 +209,46 @@ export const catalogue = {
     'Three layers in a row retry',
     'Let one layer retry, best the one next to the server, and set the others to 0.',
   ),
+  'waypoint-target': error(
+    'A waypoint cannot be named by a Service',
+    'Name the Gateway: `targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: waypoint}]`; one service is chosen by `filterChain.name`.',
+  ),
+  'waypoint-class-namespace': error(
+    'A GatewayClass is named outside the root namespace',
+    'Put the EnvoyFilter into the root namespace (istio-system), or name a Gateway of its own namespace.',
+  ),
+  'waypoint-selector': error(
+    'A waypoint is chosen by targetRefs alone',
+    'Use `targetRefs` with the Gateway; a waypoint takes no notice of labels, nor of an EnvoyFilter for a whole namespace.',
+  ),
+  'waypoint-context': error(
+    'A waypoint knows this context not',
+    'Set `context: SIDECAR_INBOUND` and `listener: {name: main_internal}`.',
+  ),
+  'waypoint-listener': error(
+    'The patch does not name the listener of the requests',
+    'Set `listener: {name: main_internal}`: else it lands on the HBONE tunnel too, or nowhere.',
+  ),
+  'waypoint-cluster-add': error(
+    'The cluster is not added to the waypoint',
+    'Set `match: {context: SIDECAR_INBOUND}`; with another context it is dropped.',
+  ),
+  'waypoint-cluster-merge': error(
+    'A waypoint takes no change to a cluster',
+    'Add a cluster of your own (`operation: ADD`, `context: SIDECAR_INBOUND`) and send to that one.',
+  ),
+  'waypoint-route-patch': warning(
+    'Route patches do not reach routes of a VirtualService or HTTPRoute',
+    'Set it in the VirtualService or HTTPRoute itself, or merge it into the connection manager.',
+  ),
+  'waypoint-not-referenced': error(
+    'The waypoint does not get the cluster of Sidelight',
+    'Add the annotation `envoyfilter.istio.io/referenced-services: NAMESPACE/HOST`.',
+  ),
+  'mesh-wide-inbound': error(
+    "Sidelight's own pods are attached too",
+    'Choose workloads (`workloadSelector`), or keep its pods out: `sidecar.istio.io/inject: "false"`. Else each call to it makes another.',
+  ),
   'next-hop-key': error(
     'The next hop logs the key of this one',
     'Set the key early on the next hop too, with OVERWRITE_IF_EXISTS_OR_ADD.',

@@ -10,8 +10,9 @@ import { checkProfiles } from './checks/profile.ts';
 import { checkRoutes } from './checks/routes.ts';
 import { type FactKind, factKinds, type ProxyFacts } from './facts.ts';
 import { type Finding, joined, type ProxyFinding } from './finding.ts';
+import { examineManifests } from './istio/examine.ts';
 import { type Proxy, proxyOf } from './proxy.ts';
-import type { YamlFile } from './read/yaml.ts';
+import type { Manifest, YamlFile } from './read/yaml.ts';
 import { type ProxySummary, summaryOf } from './summary.ts';
 
 /** What could not be looked at, and why: never taken for fine. */
@@ -66,19 +67,35 @@ const uses: Record<FactKind, string> = {
 export function examine({ proxies: given, files, ignored }: Examined): Report {
   const all = [...given, ...files.flatMap(({ proxies }) => proxies)];
   const proxies = all.flatMap((facts) => (facts.config === undefined ? [] : [proxyOf(facts, facts.config)]));
-  const findings = proxies.flatMap((proxy) =>
-    joined(
-      proxy.name,
-      proxyChecks.flatMap((check) => check(proxy)),
+  const findings = [
+    ...proxies.flatMap((proxy) =>
+      joined(
+        proxy.name,
+        proxyChecks.flatMap((check) => check(proxy)),
+      ),
     ),
-  );
+    ...joined('', examineManifests(files.flatMap(({ manifests }) => manifests))),
+  ];
   return {
     findings: worstFirst(findings.filter(({ id }) => !ignored.includes(id))),
     proxies: proxies.map(summaryOf),
-    files: files.map(({ file, manifests }) => ({ file, what: `${manifests.length} objects` })),
+    files: files.map(({ file, manifests }) => ({ file, what: kindsOf(manifests) })),
     notLooked: [...all.flatMap(notLookedOf), ...files.flatMap(unreadable)],
     isWhole: proxies.length === all.length && files.every(({ problems }) => problems.length === 0),
   };
+}
+
+/** Which objects of a file were looked at, and which not. */
+function kindsOf(manifests: readonly Manifest[]): string {
+  const text = (all: readonly Manifest[]) =>
+    Array.from(
+      Map.groupBy(all, ({ kind }) => kind),
+      ([kind, { length }]) => `${length} ${kind}`,
+    ).join(', ');
+  const [looked, left] = [true, false].map((is) =>
+    text(manifests.filter(({ kind }) => (kind === 'EnvoyFilter') === is)),
+  );
+  return `looked at ${looked || 'no EnvoyFilter'}${left ? `; left aside ${left}` : ''}`;
 }
 
 function unreadable({ file, problems }: YamlFile): NotLooked[] {

@@ -14,6 +14,8 @@ export interface ProxyConfig {
   endpoints: ReadonlyMap<string, readonly string[]>;
   /** What Envoy refused of its last update, in its own words. */
   rejected: readonly { resource: string; details: string }[];
+  /** Whether a control plane, or a mesh, adds to it what is not in here: what is missing may be there. */
+  isPartial: boolean;
 }
 
 /** A host of a cluster, of `/clusters`. */

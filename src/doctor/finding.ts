@@ -4,7 +4,7 @@ import { catalogue, type FindingId, type Severity } from './catalogue.ts';
 export interface Finding {
   id: FindingId;
   severity: Severity;
-  /** The proxy, or the file; several: it is about their chain. */
+  /** Its node id, else where its facts came from; `''`: it is about files, or about several proxies. */
   proxy: string;
   /** Each listener, filter chain and filter, or document, where it was seen. */
   where: readonly string[];

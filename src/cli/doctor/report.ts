@@ -22,7 +22,7 @@ export function reportText(report: Report): string {
 function findingLines({ id, severity, proxy, where, evidence, remedy, page }: Finding): string[] {
   return [
     `${severity.padEnd(8)}${id}: ${catalogue[id].title}`,
-    `        where: ${proxy}: ${shortList(where)}`,
+    `        where: ${proxy === '' ? '' : `${proxy}: `}${shortList(where)}`,
     `        seen:  ${evidence}`,
     `        do:    ${remedy}`,
     `        page:  ${page}`,

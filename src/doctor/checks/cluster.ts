@@ -9,6 +9,7 @@ export function checkOurClusters(proxy: Proxy): ProxyFinding[] {
   return proxy.ourClusters.flatMap((name) => {
     const where = `cluster ${name}`;
     const cluster = clusterNamed(proxy, name);
+    if (cluster === undefined && proxy.config.isPartial) return [];
     if (cluster === undefined) {
       return [
         finding('cluster-missing', { where, evidence: `none of ${proxy.config.clusters.length} clusters is it` }),

@@ -36,6 +36,7 @@ export function readConfigDump(value: unknown): ProxyConfig | undefined {
         ...objectsAt(clusters, 'dynamic_warming_clusters'),
       ].flatMap((one) => errorState(`cluster ${textAt(one, 'cluster', 'name')}`, one)),
     ],
+    isPartial: false,
   };
 }
 
@@ -55,6 +56,7 @@ export function readBootstrap(value: unknown): ProxyConfig | undefined {
       clusters.map((cluster) => [textAt(cluster, 'name'), addressesOf(objectAt(cluster, 'load_assignment'))]),
     ),
     rejected: [],
+    isPartial: isObject(at(bootstrap, 'dynamic_resources')),
   };
 }
 

@@ -30,10 +30,10 @@ export function readYaml(file: string, read: Read): YamlFile {
   const proxies: ProxyFacts[] = [];
   const manifests: Manifest[] = [];
   for (const [index, document] of [...documents].entries()) {
-    const where = `document ${index + 1}`;
+    const where = `${file}: document ${index + 1}`;
     const [error] = document.errors;
     if (error !== undefined) {
-      problems.push(`${file}: ${where}: YAML: ${error.message.split('\n', 1)[0]}`);
+      problems.push(`${where}: YAML: ${error.message.split('\n', 1)[0]}`);
       continue;
     }
     const value = valueOf(document);

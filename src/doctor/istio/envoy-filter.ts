@@ -1,0 +1,69 @@
+import { type JsonObject, objectAt, objectsAt, textAt } from '../json.ts';
+import type { Manifest } from '../read/yaml.ts';
+
+/** One entry of `configPatches`. */
+export interface Patch {
+  /** `document 1, EnvoyFilter app/x, patch 2 (HTTP_FILTER)` */
+  where: string;
+  applyTo: string;
+  /** `ANY` where it says none. */
+  context: string;
+  /** `''`: any listener. */
+  listener: string;
+  match: JsonObject;
+  operation: string;
+  value: JsonObject;
+}
+
+/** An Istio EnvoyFilter; field names as protobuf spells them. */
+export interface EnvoyFilter {
+  where: string;
+  namespace: string;
+  annotations: JsonObject;
+  targets: readonly { kind: string; name: string }[];
+  /** Whether it chooses its proxies by labels. */
+  hasSelector: boolean;
+  priority: number;
+  patches: readonly Patch[];
+}
+
+/** Reads the EnvoyFilters among the objects of a file. */
+export function envoyFiltersOf(manifests: readonly Manifest[]): EnvoyFilter[] {
+  return manifests.filter(({ kind }) => kind === 'EnvoyFilter').map(envoyFilterOf);
+}
+
+function envoyFilterOf({ where, value }: Manifest): EnvoyFilter {
+  const spec = objectAt(value, 'spec');
+  const target = objectAt(spec, 'target_ref');
+  const targets = [...objectsAt(spec, 'target_refs'), ...(Object.keys(target).length === 0 ? [] : [target])];
+  return {
+    where,
+    namespace: textAt(value, 'metadata', 'namespace') || 'default',
+    annotations: objectAt(value, 'metadata', 'annotations'),
+    targets: targets.map((one) => ({ kind: textAt(one, 'kind'), name: textAt(one, 'name') })),
+    hasSelector: Object.keys(objectAt(spec, 'workload_selector', 'labels')).length > 0,
+    priority: Number(spec['priority'] ?? 0),
+    patches: objectsAt(spec, 'config_patches').map((patch, index) => patchOf(patch, `${where}, patch ${index + 1}`)),
+  };
+}
+
+function patchOf(patch: JsonObject, where: string): Patch {
+  const applyTo = textAt(patch, 'apply_to');
+  const match = objectAt(patch, 'match');
+  return {
+    where: `${where} (${applyTo})`,
+    applyTo,
+    context: textAt(match, 'context') || 'ANY',
+    listener: textAt(match, 'listener', 'name'),
+    match,
+    operation: textAt(patch, 'patch', 'operation'),
+    value: objectAt(patch, 'patch', 'value'),
+  };
+}
+
+/** What is patched inside a listener. */
+const insideListeners = new Set(['LISTENER', 'FILTER_CHAIN', 'LISTENER_FILTER', 'NETWORK_FILTER', 'HTTP_FILTER']);
+
+export function isInListener({ applyTo }: Patch): boolean {
+  return insideListeners.has(applyTo);
+}

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { doctorReport, runDoctor, worries } from '../support/run-doctor.ts';
+
+const folder = (name: string) => fileURLToPath(new URL(`../fixtures/istio/${name}/`, import.meta.url));
+const filesOf = (name: string) => readdirSync(folder(name)).map((file) => `${folder(name)}${file}`);
+
+describe('EnvoyFilters that Istio accepts and that do not land', () => {
+  it.each(filesOf('broken'))('%s', async (file) => {
+    const expected = /^# finds: (.+)\n/.exec(readFileSync(file, 'utf8'))?.[1];
+    expect(worries(await doctorReport([file])).join(', ')).toBe(expected);
+  });
+});
+
+describe('EnvoyFilters that land', () => {
+  it.each(filesOf('working'))('%s', async (file) => {
+    expect(worries(await doctorReport([file]))).toEqual([]);
+  });
+});
+
+const filter = (spec: string, name = 'a') =>
+  `apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: ${name}, namespace: shop}\nspec:\n${spec}\n`;
+
+const yaml = (text: string) => runDoctor(['-'], { json: true }, text).then(({ out }) => JSON.parse(out));
+
+it('a Gateway of another class is no waypoint', async () => {
+  const patch =
+    'targetRefs: [{kind: Gateway, name: edge}], configPatches: [{applyTo: CLUSTER, match: {context: ANY}, patch: {operation: MERGE, value: {}}}]';
+  const gateway = 'kind: Gateway\nmetadata: {name: edge}\nspec: {gatewayClassName: istio}\n';
+  expect(worries(await yaml(filter(`  {${patch}}`)))).toEqual(['waypoint-cluster-merge']);
+  expect(worries(await yaml(`${filter(`  {${patch}}`)}---\n${gateway}`))).toEqual([]);
+});
+
+it('an annotation of another EnvoyFilter of the namespace counts', async () => {
+  const working = readFileSync(`${folder('working')}waypoint.yaml`, 'utf8');
+  const broken = readFileSync(`${folder('broken')}waypoint-not-referenced.yaml`, 'utf8');
+  expect(worries(await yaml(`${working}---\n${broken}`))).toEqual([]);
+});
+
+const log = (name: string) =>
+  `{typed_config: {"@type": a.HttpGrpcAccessLogConfig, common_config: {log_name: ${name}, grpc_service: {envoy_grpc: {cluster_name: lab}}}}}`;
+const patches = (requests: string, attempts: string) =>
+  filter(`  configPatches:
+    - {applyTo: NETWORK_FILTER, match: {context: SIDECAR_OUTBOUND}, patch: {operation: MERGE, value: {typed_config: {"@type": a.HttpConnectionManager, access_log: [${requests}]}}}}
+    - {applyTo: HTTP_FILTER, match: {context: SIDECAR_OUTBOUND}, patch: {operation: MERGE, value: {typed_config: {"@type": a.Router, upstream_log: [${attempts}]}}}}`);
+
+it('the parts that are spread over patches are looked at together', async () => {
+  const { findings } = await yaml(patches(log('sidelight.observe.2'), log('sidelight.full.2')));
+  expect(findings.map(({ id, where }: { id: string; where: string[] }) => [id, ...where])).toEqual([
+    [
+      'key-not-logged',
+      'patches with context SIDECAR_OUTBOUND, access_log',
+      "patches with context SIDECAR_OUTBOUND, the router's upstream_log",
+    ],
+    ['loggers-differ', "patches with context SIDECAR_OUTBOUND, the router's upstream_log"],
+    ['key-not-early', 'patches with context SIDECAR_OUTBOUND'],
+    [
+      'tags-missing',
+      'patches with context SIDECAR_OUTBOUND, access_log',
+      "patches with context SIDECAR_OUTBOUND, the router's upstream_log",
+    ],
+    ['no-periodic-flush', 'patches with context SIDECAR_OUTBOUND, router'],
+  ]);
+});
+
+it('what is no EnvoyFilter is left aside with a word; what cannot be read is not fine', async () => {
+  const { out, code } = await runDoctor(['-'], {}, 'kind: Service\nmetadata: {name: web}\n');
+  expect(code).toBe(0);
+  expect(out).toContain('-: looked at no EnvoyFilter; left aside 1 Service');
+  const broken = await runDoctor(['-'], {}, 'kind: [\n');
+  expect(broken.code).toBe(3);
+  expect(broken.out).toContain('not looked at: this file (-: -: document 1: YAML');
+  expect((await runDoctor(['-'], {}, 'hello')).code).toBe(3);
+});
