@@ -1,5 +1,5 @@
 import type { ProxyConfig } from './facts.ts';
-import { findTyped, type JsonObject, objectAt, objectsAt, textAt, typeOf } from './json.ts';
+import { findTyped, type JsonObject, listAt, objectAt, objectsAt, textAt, typeOf } from './json.ts';
 import {
   type ExtProcPart,
   extProcsOf,
@@ -18,6 +18,8 @@ interface Place {
   direction: Direction;
   /** `listener http, filter chain 0` */
   where: string;
+  /** Of TLS that it takes; empty: it does not go by that. */
+  serverNames: readonly string[];
 }
 
 /** One HTTP connection manager, with what of ours is in it. */
@@ -76,7 +78,8 @@ function chainsWith(config: ProxyConfig, isSuspect: Suspicion): Chain[] {
       const name = textAt(listener, 'name');
       const label = textAt(chain, 'name');
       const where = `listener ${name}, filter chain ${index}${label === '' ? '' : ` (${label})`}`;
-      const place: Place = { listener: name, direction: directionOf(listener), where };
+      const names = listAt(chain, 'filter_chain_match', 'server_names').filter((one) => typeof one === 'string');
+      const place: Place = { listener: name, direction: directionOf(listener), where, serverNames: names };
       return objectsAt(chain, 'filters').flatMap((filter) => chainOf(filter, place, config, isSuspect));
     });
   });

@@ -1,3 +1,4 @@
+import { checkCallChain } from './call-chain.ts';
 import { type FindingId, severities } from './catalogue.ts';
 import { checkAttachment } from './checks/attachment.ts';
 import { checkOurClusters } from './checks/cluster.ts';
@@ -5,11 +6,13 @@ import { checkCounters } from './checks/counters.ts';
 import { checkExtProcs } from './checks/ext-proc.ts';
 import { checkKey } from './checks/key.ts';
 import { checkLogs } from './checks/logs.ts';
+import { checkMesh } from './checks/mesh.ts';
 import { checkOrder } from './checks/order.ts';
 import { checkProfiles } from './checks/profile.ts';
 import { checkRoutes } from './checks/routes.ts';
 import { type FactKind, factKinds, type ProxyFacts } from './facts.ts';
 import { type Finding, joined, type ProxyFinding } from './finding.ts';
+import { checkHost, clustersFor, type HostCluster } from './host.ts';
 import { examineManifests } from './istio/examine.ts';
 import { type Proxy, proxyOf } from './proxy.ts';
 import type { Manifest, YamlFile } from './read/yaml.ts';
@@ -27,6 +30,8 @@ export interface Report {
   /** Worst first. */
   findings: readonly Finding[];
   proxies: readonly ProxySummary[];
+  /** Of the host that was asked for: the clusters that its traffic may leave by. */
+  hostClusters: readonly HostCluster[];
   /** What each YAML file held. */
   files: readonly { file: string; what: string }[];
   notLooked: readonly NotLooked[];
@@ -38,6 +43,10 @@ export interface Report {
 export interface Examined {
   proxies: readonly ProxyFacts[];
   files: readonly YamlFile[];
+  /** A host whose traffic is looked for, in small letters; absent: none. */
+  host: string | undefined;
+  /** Whether the proxies are given in the order of a call. */
+  chain: boolean;
   /** Findings that are left out. */
   ignored: readonly FindingId[];
 }
@@ -52,6 +61,7 @@ const proxyChecks: readonly ((proxy: Proxy) => ProxyFinding[])[] = [
   checkKey,
   checkCounters,
   checkRoutes,
+  checkMesh,
 ];
 
 /** What each kind of facts is looked at for. */
@@ -64,25 +74,39 @@ const uses: Record<FactKind, string> = {
 };
 
 /** Looks at everything that was given. */
-export function examine({ proxies: given, files, ignored }: Examined): Report {
+export function examine({ proxies: given, files, host, chain, ignored }: Examined): Report {
   const all = [...given, ...files.flatMap(({ proxies }) => proxies)];
   const proxies = all.flatMap((facts) => (facts.config === undefined ? [] : [proxyOf(facts, facts.config)]));
   const findings = [
     ...proxies.flatMap((proxy) =>
-      joined(
-        proxy.name,
-        proxyChecks.flatMap((check) => check(proxy)),
-      ),
+      joined(proxy.name, [
+        ...proxyChecks.flatMap((check) => check(proxy)),
+        ...(host === undefined ? [] : checkHost(proxy, host)),
+      ]),
     ),
+    ...(chain ? joined('', checkCallChain(proxies)) : []),
     ...joined('', examineManifests(files.flatMap(({ manifests }) => manifests))),
   ];
   return {
     findings: worstFirst(findings.filter(({ id }) => !ignored.includes(id))),
     proxies: proxies.map(summaryOf),
     files: files.map(({ file, manifests }) => ({ file, what: kindsOf(manifests) })),
-    notLooked: [...all.flatMap(notLookedOf), ...files.flatMap(unreadable)],
+    hostClusters: host === undefined ? [] : proxies.flatMap((proxy) => clustersFor(proxy, host)),
+    notLooked: [...all.flatMap(notLookedOf), ...files.flatMap(unreadable), ...notInARow(proxies, chain)],
     isWhole: proxies.length === all.length && files.every(({ problems }) => problems.length === 0),
   };
+}
+
+/** One proxy cannot show what several in a row do. */
+function notInARow(proxies: readonly Proxy[], chain: boolean): NotLooked[] {
+  if (proxies.length === 0 || (chain && proxies.length > 1)) return [];
+  return [
+    {
+      proxy: proxies.map(({ name }) => name).join(', '),
+      what: 'retries layer over layer, and keys from hop to hop',
+      why: 'that takes the proxies of a call in its order, with --chain',
+    },
+  ];
 }
 
 /** Which objects of a file were looked at, and which not. */
@@ -114,7 +138,10 @@ function notLookedOf(facts: ProxyFacts): NotLooked[] {
     runtime: facts.runtime !== undefined,
     'server-info': facts.serverVersion !== undefined || facts.config?.version !== undefined,
   };
-  return factKinds
+  const absent = factKinds
     .filter((kind) => !has[kind])
     .map((kind) => ({ proxy: facts.name, what: uses[kind], why: facts.missing?.[kind] ?? `no ${kind} was given` }));
+  if (facts.stats?.isWhole !== false) return absent;
+  const why = 'the statistics leave out what never moved (usedonly)';
+  return [...absent, { proxy: facts.name, what: 'which statistics are not collected', why }];
 }

@@ -46,7 +46,8 @@ export function hostsOf({ hosts }: Proxy, cluster: string): readonly HostFacts[]
 
 /** The addresses of a cluster's hosts, from `/clusters` or the config dump; empty: none, or none is known. */
 export function addressesOf(proxy: Proxy, cluster: string): readonly string[] {
-  return hostsOf(proxy, cluster)?.map(({ address }) => address) ?? proxy.config.endpoints.get(cluster) ?? [];
+  const all = hostsOf(proxy, cluster)?.map(({ address }) => address) ?? proxy.config.endpoints.get(cluster) ?? [];
+  return all.filter((address) => address !== '');
 }
 
 /** Whether a version is older than major.minor; not where it is unknown. */

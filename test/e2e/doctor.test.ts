@@ -110,7 +110,10 @@ describe('a working config', () => {
     const envoy = await startWith(configOf(base));
     const report = await doctorReport([urlOf(envoy)]);
     expect(worries(report)).toEqual([]);
-    expect(report).toMatchObject({ exitCode: 0, notLooked: [], isWhole: true });
+    expect(report).toMatchObject({ exitCode: 0, isWhole: true });
+    expect(report.notLooked.map(({ why }) => why)).toEqual([
+      'that takes the proxies of a call in its order, with --chain',
+    ]);
     expect(report.proxies[0]?.attached[0]).toMatchObject({
       profile: base,
       ...(base === 'tag' ? {} : { configVersion: 2 }),
@@ -316,6 +319,26 @@ const broken: [name: string, base: ShippedConfig, ids: string, change: Change][]
   ],
 ];
 
+const newDns = 'envoy.reloadable_features.enable_new_dns_implementation';
+const httpFilter = 'type.googleapis.com/envoy.extensions.filters.http';
+
+/** A filter as only a share of the requests passes it. */
+function sampled(filter: HttpFilter): Json {
+  const action = {
+    name: 'sample',
+    typed_config: {
+      '@type': `${httpFilter}.composite.v3.ExecuteFilterAction`,
+      typed_config: { name: filter.name, typed_config: filter.typed_config },
+      sample_percent: { default_value: { numerator: 50 }, runtime_key: 'lab.sampled' },
+    },
+  };
+  return {
+    '@type': 'type.googleapis.com/envoy.extensions.common.matching.v3.ExtensionWithMatcher',
+    xds_matcher: { on_no_match: { action } },
+    extension_config: { name: 'composite', typed_config: { '@type': `${httpFilter}.composite.v3.Composite` } },
+  };
+}
+
 let closedPort: number;
 beforeAll(async () => {
   closedPort = await freePort(['127.0.0.1']);
@@ -327,4 +350,130 @@ describe('a config with one change', () => {
     const report = await doctorReport([urlOf(envoy)]);
     expect(worries(report).join(', ')).toBe(ids);
   });
+});
+
+describe('what the mesh itself hides', () => {
+  const routeOf = ({ hcm }: Parts) => hcm.route_config?.virtual_hosts[0]?.routes[0]?.['route'] as Json;
+
+  it('hosts refuse, and the route has no retry policy', async () => {
+    const envoy = await startWith(
+      configOf('full', (parts) => {
+        const app = parts.config.static_resources.clusters.find(({ name }) => name === 'app') as Json;
+        app['load_assignment'] = assignment('app', [`127.0.0.1:${closedPort}`]);
+        delete routeOf(parts)['retry_policy'];
+      }),
+    );
+    const report = await doctorReport([urlOf(envoy)]);
+    expect(worries(report)).toEqual(['failures-not-retried']);
+    expect(report.findings[0]?.evidence).toContain(`127.0.0.1:${closedPort} 3`);
+  });
+
+  it('retry statistics that are not collected are never read as 0', async () => {
+    const envoy = await startWith(
+      configOf('full', ({ config }) =>
+        Object.assign(config, {
+          stats_config: { stats_matcher: { exclusion_list: { patterns: [{ contains: 'upstream_rq_retry' }] } } },
+        }),
+      ),
+    );
+    const { findings, exitCode } = await doctorReport([urlOf(envoy)]);
+    expect(findings.map(({ id, where }) => [id, ...where])).toEqual([['retry-stats-absent', 'cluster app']]);
+    expect(exitCode).toBe(0);
+  });
+
+  it('LOGICAL_DNS keeps connections where this Envoy has the older code', async () => {
+    const flags = (text: string) => ({ layers: [{ name: 'lab', static_layer: { [newDns]: text } }] });
+    const withFlag = (flag: string) =>
+      configOf('observe', ({ config }) => {
+        const app = config.static_resources.clusters.find(({ name }) => name === 'app') as Json;
+        Object.assign(app, {
+          type: 'LOGICAL_DNS',
+          load_assignment: assignment('app', [`localhost:${upstreams.port}`]),
+        });
+        Object.assign(config, { layered_runtime: flags(flag) });
+      });
+    for (const [flag, ids] of [
+      ['false', ['dns-pins']],
+      ['true', []],
+    ] as const) {
+      const envoy = await startWith(withFlag(flag));
+      expect(worries(await doctorReport([urlOf(envoy)], { ignore: ['failures-not-retried'] }))).toEqual(ids);
+    }
+  });
+
+  it('requests that pass untagged are counted, and entries that are dropped', async () => {
+    const envoy = await startWith(
+      configOf('full', (parts) => {
+        parts.cluster['load_assignment'] = assignment('sidelight', [`127.0.0.1:${closedPort}`]);
+        parts.logs((log) => Object.assign(log, { buffer_size_bytes: 1 }));
+      }),
+    );
+    expect(worries(await doctorReport([urlOf(envoy)]))).toEqual([
+      'cluster-unreachable',
+      'entries-dropped',
+      'failed-open',
+    ]);
+  });
+
+  it('before the first request there is nothing to see', async () => {
+    const envoy = cleanup.use(await startEnvoy({ bin, config: configOf('observe') }));
+    expect((await doctorReport([urlOf(envoy)])).findings.map(({ id }) => id)).toEqual(['no-requests']);
+  });
+
+  it('traffic for a host that leaves by a cluster of another listener is named', async () => {
+    const config = configOf('observe', (parts) => {
+      parts.config.static_resources.clusters.push(staticCluster(upstreams.addresses, { name: 'pay' }));
+      const [first] = structuredClone(parts.config.static_resources.listeners);
+      if (first === undefined) throw new Error('no listener');
+      first.name = 'other';
+      const host = first.filter_chains[0]?.filters[0]?.typed_config.route_config?.virtual_hosts[0];
+      Object.assign(host as Json, { domains: ['pay.lab.test'] });
+      Object.assign(host?.routes[0]?.['route'] as Json, { cluster: 'pay' });
+      parts.config.static_resources.listeners.push(first);
+    });
+    const url = urlOf(await startWith(config));
+    const report = await doctorReport([url], { host: 'pay.lab.test' });
+    expect(worries(report)).toEqual(['traffic-elsewhere']);
+    expect(report.findings[0]?.evidence).toMatch(/^pay has 0 requests; app \(the same endpoint\) has 3 requests/);
+    expect(report.hostClusters.map(({ cluster, traffic }) => [cluster, traffic?.requests])).toEqual([
+      ['app', 3],
+      ['pay', 0],
+    ]);
+    expect(worries(await doctorReport([url], { host: 'nobody.lab.test' }))).toEqual(['host-unknown']);
+  });
+
+  it('three layers that retry, and a hop that keeps the key of the one before', async () => {
+    const urls: string[] = [];
+    let next = upstreams.addresses;
+    for (const hop of [3, 2, 1]) {
+      const config = configOf('observe', (parts) => {
+        const app = parts.config.static_resources.clusters.find(({ name }) => name === 'app') as Json;
+        app['load_assignment'] = assignment('app', next);
+        if (hop === 3) delete parts.hcm['early_header_mutation_extensions'];
+      });
+      const envoy = await startWith(config);
+      next = [`127.0.0.1:${envoy.port('http')}`];
+      urls.unshift(urlOf(envoy));
+    }
+    const report = await doctorReport(urls, { chain: true });
+    expect(worries(report)).toEqual(['key-not-early', 'next-hop-key', 'retry-layers']);
+    expect(report.findings.find(({ id }) => id === 'retry-layers')?.evidence).toBe(
+      'retries: 2 × 2 × 2: up to 27 sends for one request',
+    );
+    expect(report.notLooked).toEqual([]);
+    expect(worries(await doctorReport(urls))).toEqual(['key-not-early']);
+  });
+});
+
+it('what samples, by a matcher, is found as what does not', async () => {
+  const envoy = await startWith(
+    configOf('full', ({ filters }) => {
+      const [, extProc] = filters;
+      if (extProc === undefined) throw new Error('no filter');
+      filters[1] = { name: 'sampled', typed_config: sampled(extProc) };
+    }),
+  );
+  const report = await doctorReport([urlOf(envoy)]);
+  expect(worries(report)).toEqual([]);
+  expect(report.proxies[0]?.attached[0]?.profile).toBe('full');
 });

@@ -1,7 +1,9 @@
 import { catalogue, type Severity } from '../../doctor/catalogue.ts';
 import type { NotLooked, Report } from '../../doctor/examine.ts';
 import type { Finding } from '../../doctor/finding.ts';
+import type { HostCluster } from '../../doctor/host.ts';
 import type { AttachedChain, ProxySummary } from '../../doctor/summary.ts';
+import { trafficText } from '../../doctor/traffic.ts';
 import { plural, printable } from '../drained/words.ts';
 
 const mostPlaces = 5;
@@ -11,6 +13,7 @@ export function reportText(report: Report): string {
   return [
     ...report.findings.flatMap((one) => [...findingLines(one), '']),
     ...report.proxies.flatMap(proxyLines),
+    ...report.hostClusters.map(hostLine),
     ...report.files.map(({ file, what }) => `${file}: ${what}`),
     ...notLookedLines(report.notLooked),
     totals(report.findings),
@@ -46,6 +49,10 @@ function proxyLines({ proxy, envoyVersion, attached, chains, clusters }: ProxySu
 function chainText({ profile, configVersion }: AttachedChain): string {
   const version = configVersion === undefined ? '' : `, config version ${configVersion}`;
   return `profile ${profile === '' ? 'unknown' : profile}${version}`;
+}
+
+function hostLine({ proxy, cluster, by, traffic }: HostCluster): string {
+  return `by cluster ${cluster}: ${trafficText(traffic)} (${proxy}: ${by})`;
 }
 
 function notLookedLines(all: readonly NotLooked[]): string[] {

@@ -1,7 +1,8 @@
 import { type HttpChain, isAttachedHttp } from '../chains.ts';
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
-import { isObject, type JsonObject, objectAt, objectsAt, textAt } from '../json.ts';
+import { isObject, objectAt, objectsAt, textAt } from '../json.ts';
 import { addressesOf, type Proxy } from '../proxy.ts';
+import { routesOf } from '../routes.ts';
 
 /** Whether what is attached leads to Sidelight itself, and whether a route takes our filter away. */
 export function checkRoutes(proxy: Proxy): ProxyFinding[] {
@@ -11,14 +12,13 @@ export function checkRoutes(proxy: Proxy): ProxyFinding[] {
 function itself(proxy: Proxy, chain: HttpChain): ProxyFinding[] {
   // A client's sidecar has a route to every service of the mesh; the calls of ext_proc itself pass no listener.
   if (chain.direction === 'outbound') return [];
-  const hosts = new Set(
-    proxy.ourClusters.flatMap((cluster) => addressesOf(proxy, cluster)).filter((one) => one !== ''),
-  );
-  const leading = clustersOf(chain).find(
+  const hosts = new Set(proxy.ourClusters.flatMap((cluster) => addressesOf(proxy, cluster)));
+  const clusters = routesOf(chain).flatMap((route) => route.clusters);
+  const leading = clusters.find(
     (cluster) =>
       proxy.ourClusters.includes(cluster) || addressesOf(proxy, cluster).some((address) => hosts.has(address)),
   );
-  const inbound = clustersOf(chain).find((cluster) => isOwnPort(proxy, cluster, hosts));
+  const inbound = clusters.find((cluster) => isOwnPort(proxy, cluster, hosts));
   const found = leading ?? inbound;
   return found === undefined
     ? []
@@ -37,23 +37,11 @@ function isOwnPort({ config }: Proxy, cluster: string, hosts: ReadonlySet<string
   return port !== undefined && ip !== undefined && hosts.has(`${ip}:${port}`);
 }
 
-/** The clusters that a chain's routes lead to. */
-function clustersOf({ routes }: HttpChain): string[] {
-  return routesOf(routes).flatMap((route) => {
-    const action = objectAt(route, 'route');
-    const weighted = objectsAt(action, 'weighted_clusters', 'clusters').map((one) => textAt(one, 'name'));
-    return [textAt(action, 'cluster'), ...weighted].filter((name) => name !== '');
-  });
-}
-
-function routesOf(routes: JsonObject): JsonObject[] {
-  return objectsAt(routes, 'virtual_hosts').flatMap((host) => objectsAt(host, 'routes'));
-}
-
-function overrides({ extProcs, routes, where }: HttpChain): ProxyFinding[] {
+function overrides(chain: HttpChain): ProxyFinding[] {
+  const { extProcs, routes, where } = chain;
   const names = new Set(extProcs.map(({ filterName }) => filterName));
   const hosts = objectsAt(routes, 'virtual_hosts');
-  const places = [routes, ...hosts, ...routesOf(routes)];
+  const places = [routes, ...hosts, ...routesOf(chain).map(({ config }) => config)];
   const found = places.find((place) =>
     Object.entries(objectAt(place, 'typed_per_filter_config')).some(([name, one]) => names.has(name) && isObject(one)),
   );
