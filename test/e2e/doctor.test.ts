@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { findEnvoy } from '../../setup/envoy.mjs';
+import type { Report } from '../../src/doctor/examine.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
 import {
@@ -105,6 +106,9 @@ async function startWith(config: Bootstrap, path = '/'): Promise<EnvoyProcess> {
 
 const urlOf = ({ admin }: EnvoyProcess) => `http://127.0.0.1:${admin.port}`;
 
+/** Envoy 1.37 and 1.38 count an entry that nobody took as written. */
+const countsLost = ({ proxies }: Report) => !/^1\.3[78]\./.test(proxies[0]?.envoyVersion ?? '');
+
 describe('a working config', () => {
   it.each(['full', 'observe', 'tag'] as const)('%s: nothing above information', async (base) => {
     const envoy = await startWith(configOf(base));
@@ -112,6 +116,7 @@ describe('a working config', () => {
     expect(worries(report)).toEqual([]);
     expect(report).toMatchObject({ exitCode: 0, isWhole: true });
     expect(report.notLooked.map(({ why }) => why)).toEqual([
+      ...(base === 'tag' || countsLost(report) ? [] : ['Envoy before 1.39 counts them as written']),
       'that takes the proxies of a call in its order, with --chain',
     ]);
     expect(report.proxies[0]?.attached[0]).toMatchObject({
@@ -408,11 +413,9 @@ describe('what the mesh itself hides', () => {
         parts.logs((log) => Object.assign(log, { buffer_size_bytes: 1 }));
       }),
     );
-    expect(worries(await doctorReport([urlOf(envoy)]))).toEqual([
-      'cluster-unreachable',
-      'entries-dropped',
-      'failed-open',
-    ]);
+    const report = await doctorReport([urlOf(envoy)]);
+    const lost = countsLost(report) ? ['entries-dropped'] : [];
+    expect(worries(report)).toEqual(['cluster-unreachable', ...lost, 'failed-open']);
   });
 
   it('before the first request there is nothing to see', async () => {
@@ -460,7 +463,9 @@ describe('what the mesh itself hides', () => {
     expect(report.findings.find(({ id }) => id === 'retry-layers')?.evidence).toBe(
       'retries: 2 × 2 × 2: up to 27 sends for one request',
     );
-    expect(report.notLooked).toEqual([]);
+    expect(report.notLooked.map(({ what }) => what)).not.toContain(
+      'retries layer over layer, and keys from hop to hop',
+    );
     expect(worries(await doctorReport(urls))).toEqual(['key-not-early']);
   });
 });
