@@ -9,7 +9,7 @@ const pages = [
   'README.md',
   'CHANGELOG.md',
   'docs/kubernetes.md',
-  ...['decisions', 'reference'].flatMap((folder) =>
+  ...['decisions', 'doctor', 'reference'].flatMap((folder) =>
     readdirSync(new URL(`docs/${folder}/`, root)).map((file) => `docs/${folder}/${file}`),
   ),
 ];

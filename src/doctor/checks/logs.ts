@@ -59,7 +59,7 @@ function checkLog(log: LogPart, where: string): ProxyFinding[] {
 
 /** `sidelight.PROFILE` (version 1) or `sidelight.PROFILE.N`, as the service reads it. */
 export function nameParts(logName: string): RegExpExecArray | undefined {
-  return /^sidelight\.(full|observe)(?:\.(\d{1,4}))?$/.exec(logName) ?? undefined;
+  return /^sidelight\.(full|observe)(?:\.([2-9]|[1-9]\d{1,3}))?$/.exec(logName) ?? undefined;
 }
 
 function bothThere(chain: Chain): ProxyFinding[] {
