@@ -35,6 +35,10 @@ export const catalogue = {
     'A filter chain is not attached, others beside it are',
     'Widen the match of the patch, or attach this chain too; if it is left out on purpose, `--ignore chain-not-attached`.',
   ),
+  'switched-off': warning(
+    'Sidelight is switched off here',
+    'To switch it on again: POST `/runtime_modify?KEY=` with an empty value, or take the key out of the runtime layer.',
+  ),
   'filter-order': error(
     'Our filters are in the wrong order',
     'Put them in this order, last before the router: header mutation that removes, ext_proc, header mutation that adds.',

@@ -10,6 +10,7 @@ import { checkMesh } from './checks/mesh.ts';
 import { checkOrder } from './checks/order.ts';
 import { checkProfiles } from './checks/profile.ts';
 import { checkRoutes } from './checks/routes.ts';
+import { checkSwitches } from './checks/switched-off.ts';
 import { type FactKind, factKinds, type ProxyFacts } from './facts.ts';
 import { type Finding, joined, type ProxyFinding } from './finding.ts';
 import { checkHost, clustersFor, type HostCluster } from './host.ts';
@@ -61,6 +62,7 @@ const proxyChecks: readonly ((proxy: Proxy) => ProxyFinding[])[] = [
   checkKey,
   checkCounters,
   checkRoutes,
+  checkSwitches,
   checkMesh,
 ];
 

@@ -4,6 +4,8 @@ import { findTyped, isObject, type JsonObject, listAt, objectAt, objectsAt, text
 export interface ExtProcPart {
   /** Of the filter in the chain. */
   filterName: string;
+  /** The filter in the chain: this one, or what wraps it. */
+  filter: JsonObject;
   /** Its place among the chain's filters. */
   position: number;
   config: JsonObject;
@@ -44,7 +46,7 @@ export function extProcsOf(filter: JsonObject, position: number, isSuspect: Susp
     const said = objectsAt(config, 'grpc_service', 'initial_metadata').find(({ key }) => key === profileKey);
     const cluster = textAt(config, 'grpc_service', 'envoy_grpc', 'cluster_name');
     if (said === undefined && !isSuspect({ name: filterName, cluster })) return [];
-    return [{ filterName, position, config, profile: textAt(said, 'value'), cluster }];
+    return [{ filterName, filter, position, config, profile: textAt(said, 'value'), cluster }];
   });
 }
 

@@ -481,4 +481,8 @@ it('what samples, by a matcher, is found as what does not', async () => {
   const report = await doctorReport([urlOf(envoy)]);
   expect(worries(report)).toEqual([]);
   expect(report.proxies[0]?.attached[0]?.profile).toBe('full');
+  await envoy.admin.setRuntime({ 'lab.sampled': '0' });
+  expect(worries(await doctorReport([urlOf(envoy)]))).toEqual(['switched-off']);
+  await envoy.admin.setRuntime({ 'lab.sampled': '' });
+  expect(worries(await doctorReport([urlOf(envoy)]))).toEqual([]);
 });

@@ -19,6 +19,15 @@ describe('EnvoyFilters that land', () => {
   });
 });
 
+describe('what attach writes', () => {
+  const golden = fileURLToPath(new URL('../golden/attach/', import.meta.url));
+  it.each(readdirSync(golden))('%s', async (file) => {
+    const report = await doctorReport([`${golden}${file}`]);
+    expect(worries(report)).toEqual([]);
+    expect(report.isWhole).toBe(true);
+  });
+});
+
 const filter = (spec: string, name = 'a') =>
   `apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: ${name}, namespace: shop}\nspec:\n${spec}\n`;
 

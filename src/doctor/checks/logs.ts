@@ -1,9 +1,10 @@
 import { type Chain, isAttachedHttp } from '../chains.ts';
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
-import { canonical, isObject, listAt, objectAt, textAt } from '../json.ts';
+import { canonical, isObject, listAt, textAt } from '../json.ts';
 import { isKeyTag, type LogPart, tagNames } from '../parts.ts';
 import type { Proxy } from '../proxy.ts';
 import { shippedTags, shippedVersion } from '../shipped.ts';
+import { logSwitch } from './switched-off.ts';
 
 /** The access logs of ours. */
 export function checkLogs({ attached }: Proxy): ProxyFinding[] {
@@ -41,9 +42,9 @@ function checkLog(log: LogPart, where: string): ProxyFinding[] {
       where,
       evidence: `log_name: ${logName}; shipped is version ${shippedVersion}`,
     }),
-    ...findingIf(logger['filter'] !== undefined, 'logger-filtered', {
+    ...findingIf(isFiltered(log), 'logger-filtered', {
       where,
-      evidence: `filter: ${Object.keys(objectAt(logger, 'filter')).join(', ')}`,
+      evidence: `filter: ${canonical(logger['filter'])}`,
     }),
     ...findingIf(
       !isTcp && !listAt(log.common, 'custom_tags').some((tag) => isObject(tag) && isKeyTag(tag)),
@@ -55,6 +56,11 @@ function checkLog(log: LogPart, where: string): ProxyFinding[] {
     ),
     ...findingIf(!isOld && missing.length > 0, 'tags-missing', { where, evidence: `not there: ${missing.join(', ')}` }),
   ];
+}
+
+/** A switch that lets every entry pass leaves none out; whether it is thrown is told elsewhere. */
+function isFiltered(log: LogPart): boolean {
+  return log.logger['filter'] !== undefined && logSwitch(log)?.percent !== 100;
 }
 
 /** `sidelight.PROFILE` (version 1) or `sidelight.PROFILE.N`, as the service reads it. */

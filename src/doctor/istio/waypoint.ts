@@ -6,7 +6,7 @@ import { clusterNamesIn } from './values.ts';
 
 /*
  * What istiod does with an EnvoyFilter for a waypoint, without a word to the user. Each was seen on Istio 1.31's own
- * generator; test/unit/doctor-istio.test.ts. Istio calls EnvoyFilter on waypoints unsupported.
+ * generator; test/istio/doctor.test.ts. Istio calls EnvoyFilter on waypoints unsupported.
  */
 
 /** The listener of a waypoint that has the requests. */
