@@ -8,7 +8,9 @@ const root = new URL('../../', import.meta.url);
 const pages = [
   'README.md',
   'CHANGELOG.md',
-  'docs/kubernetes.md',
+  ...readdirSync(new URL('docs/', root))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
   ...['decisions', 'doctor', 'reference'].flatMap((folder) =>
     readdirSync(new URL(`docs/${folder}/`, root)).map((file) => `docs/${folder}/${file}`),
   ),
