@@ -35,19 +35,16 @@ function isWhole(own: ChainLayer, { attempts, incomplete }: Exchange, reported: 
   return reported.every(({ exchanges, missing }) => exchanges > 0 && missing <= 0);
 }
 
-/**
- * From the outermost inwards. Who is inside another takes less time, by each proxy's own clock; not where a layer was cut
- * off by the one before, which ends it a moment later.
- */
+/** From the outermost inwards; absent where the numbers do not fit, or who is inside whom does not show. */
 function inARow(own: ChainLayer, reported: readonly ChainLayer[]): ChainLayer[] | undefined {
   const rest = new Set(reported);
   rest.delete(own);
-  if ([...rest].some((layer) => layer.durationMs >= own.durationMs || isUnclear([own, layer]))) return undefined;
+  if (![...rest].every((layer) => isAround(own, layer))) return undefined;
   const row = [own];
   for (let last = own; rest.size > 0; ) {
     const candidates = [...rest].filter(({ exchanges }) => exchanges === last.sent);
-    const [next] = candidates.toSorted((a, b) => b.durationMs - a.durationMs);
-    if (next === undefined || isUnclear(candidates)) return undefined;
+    const next = candidates.find((one) => candidates.every((other) => other === one || isAround(one, other)));
+    if (next === undefined) return undefined;
     rest.delete(next);
     row.push(next);
     last = next;
@@ -55,10 +52,18 @@ function inARow(own: ChainLayer, reported: readonly ChainLayer[]): ChainLayer[] 
   return row;
 }
 
-/** As many exchanges each, and one was cut off: which of them is the outer one does not show. */
-function isUnclear(layers: readonly ChainLayer[]): boolean {
-  const [first, ...others] = layers;
-  return layers.some(({ aborted }) => aborted > 0) && others.some(({ exchanges }) => exchanges === first?.exchanges);
+/** What a request passes in a mesh, where it passes it. Other proxies may be anywhere. */
+const meshOrder: readonly ReporterKind[] = ['sidecar_outbound', 'waypoint', 'sidecar_inbound'];
+
+/**
+ * Whether a layer is known to be outside of another. Who is inside takes less time, by each proxy's own clock. Where one
+ * was cut off that says little, since the one before ends first; where they have as many exchanges each, nothing.
+ */
+function isAround(outer: ChainLayer, inner: ChainLayer): boolean {
+  const tied = outer.exchanges === inner.exchanges;
+  if (!tied || outer.aborted + inner.aborted === 0) return outer.durationMs > inner.durationMs;
+  const [first, second] = [meshOrder.indexOf(outer.kind), meshOrder.indexOf(inner.kind)];
+  return first >= 0 && first < second;
 }
 
 /** A failure is passed on from the next layer where that one failed every time. */

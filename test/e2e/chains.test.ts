@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { freePort } from '../../src/lab/free-port.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
-import { unavailable, upstream } from '../fixtures/cases/parts.ts';
+import { retry, unavailable, upstream } from '../fixtures/cases/parts.ts';
 import { startJaeger, tagOf } from '../support/jaeger.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import type { ReceivedSpan } from '../support/otlp-sink.ts';
@@ -165,6 +165,34 @@ it('one failure that three proxies saw is one trace with three reports, and says
     sidelight.metric('sidelight_requests_total', { reporter_kind: kind, outcome: 'failed' }),
   );
   expect(await Promise.all(failed)).toEqual([20, 20, 20]);
+});
+
+it('a caller’s timeouts multiply too: it is the origin, and those behind it were cut off', async () => {
+  const otlp = cleanup.use(await startOtlpReceiver());
+  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: otlp.endpoint } }));
+  const port = sidelight.grpcPort;
+  const backend = await upstream(cleanup, () => ({ kind: 'hang' }));
+  const [first] = await startChain(cleanup, {
+    sidelightPorts: [port, port, port],
+    backend: backend.addresses[0] ?? '',
+    proxies: mesh,
+    route: {},
+    firstRoute: retry('5xx', { per_try_timeout: '0.2s' }),
+  });
+  const client = cleanup.use(http1Client(first?.port('http') ?? 0));
+  expect((await client.request('/cart', sampled)).status).toBe(504);
+  const spans = (await otlp.exchanges(() => true, 7)).map(({ span }) => span);
+  expect(spans.filter(hasChain).map((span) => [span.attributes['sidelight.outcome'], chainOf(span)])).toEqual([
+    [
+      'exhausted',
+      {
+        amplification: 3,
+        factors: '3 × 1 × 1',
+        layers: 'shop (sidecar_outbound) × way (waypoint) × cart (sidecar_inbound)',
+        origin: 'shop (sidecar_outbound)',
+      },
+    ],
+  ]);
 });
 
 describe('what the API lists of one trace', () => {

@@ -46,6 +46,8 @@ export interface ChainOptions {
   proxies?: readonly Proxy[];
   /** More of Envoy's `RouteAction` at each; two retries on any failure unless told otherwise. */
   route?: Json;
+  /** The same of the outermost alone; as `route` unless told otherwise. */
+  firstRoute?: Json;
   /** How long each keeps log entries back, ms; 50 unless told otherwise. */
   logFlushMs?: number;
   /** The tagger of each sets `traceparent`. */
@@ -55,6 +57,7 @@ export interface ChainOptions {
 /** Real Envoys in a row on the shipped config, the outermost first. */
 export async function startChain(cleanup: Cleanup, options: ChainOptions): Promise<LoggingEnvoy[]> {
   const { proxies = plain, route = retry('5xx'), inject = false, logFlushMs = 50 } = options;
+  const { firstRoute = route } = options;
   const chain: LoggingEnvoy[] = [];
   let address = options.backend;
   for (const [index, { workload, nodeId, cluster }] of [...proxies.entries()].toReversed()) {
@@ -62,7 +65,7 @@ export async function startChain(cleanup: Cleanup, options: ChainOptions): Promi
       base: 'full',
       sidelightPort: options.sidelightPorts[index] ?? 0,
       clusters: [staticCluster([address], { name: cluster })],
-      routes: [toApp({ cluster, ...route })],
+      routes: [toApp({ cluster, ...(index === 0 ? firstRoute : route) })],
       inject,
       logFlushMs,
       adapt: (_, config) => {

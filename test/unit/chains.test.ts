@@ -111,12 +111,19 @@ describe('a chain is not known', () => {
     expect(inWords(chainAfter(without('inner')))).toBe('edge 3 × middle 3 = 9');
   });
 
-  it('where two that tried once cannot be told apart, because the client left', () => {
+  it('where two that tried once cannot be told apart because the client left; by their kinds they can', () => {
     const left = walk(evenHop([1, 1]), options).map(({ reporter: from, entry }) => ({
       reporter: from,
       entry: entry.type === 'downstream_end' ? { ...entry, flags: ['DC' as const] } : entry,
     }));
     expect(chainAfter(left)).toBeUndefined();
+    const kinds: Record<string, ReporterKind> = { edge: 'sidecar_outbound', middle: 'waypoint' };
+    const known = left.map(({ reporter: from, entry }) => {
+      const kind = kinds[from.workload] ?? from.kind;
+      return { reporter: { ...from, kind }, entry };
+    });
+    expect(inWords(chainAfter(known))).toBe('edge 1 × middle 1 = 1');
+    expect(chainAfter(known, 'middle')).toBeUndefined();
   });
 });
 
