@@ -112,6 +112,13 @@ describe('the attributes in the docs', () => {
     expect(rows).toEqual(Object.entries(spanAttributes).map(([name, { on, says }]) => [`\`${name}\``, on, says]));
   });
 
+  it('that the page on chains explains are those of the code', () => {
+    const prefix = 'sidelight.chain.';
+    const explained = tableOf(readDoc('chains.md'), ['attribute', 'of the example', 'meaning']).map(([name]) => name);
+    const known = Object.keys(spanAttributes).filter((name) => name.startsWith(prefix));
+    expect(explained).toEqual(known.map((name) => `\`${name}\``));
+  });
+
   it("of a pin's spans are those of the code", () => {
     const rows = tableOf(spansPage, ['attribute of a pin', 'on', 'meaning']);
     expect(rows).toEqual(
