@@ -58,6 +58,7 @@ describe.concurrent("proxies' own lists", () => {
   test('nothing but who answers is asked before a report', async (context) => {
     const { admin, discover } = await scene(context);
     await discover();
+    await vi.waitFor(() => expect(admin.asked.length).toBeGreaterThan(1), until);
     await sleep(300);
     expect(admin.asked).toEqual(['/server_info', '/runtime?format=json']);
   });
