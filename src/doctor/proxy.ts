@@ -12,6 +12,8 @@ export interface Proxy extends ProxyFacts {
   ourClusters: readonly string[];
   /** `1.40.0`; absent: nothing says it. */
   version: string | undefined;
+  /** How each cluster is called in the statistics. */
+  statNames: ReadonlyMap<string, string>;
 }
 
 export function proxyOf(facts: ProxyFacts, config: ProxyConfig): Proxy {
@@ -24,6 +26,7 @@ export function proxyOf(facts: ProxyFacts, config: ProxyConfig): Proxy {
     attached: chains.filter(isAttached),
     ourClusters: [...ourClusters].filter((name) => name !== ''),
     version: facts.serverVersion ?? config.version,
+    statNames: new Map(config.clusters.map((cluster) => [textAt(cluster, 'name'), textAt(cluster, 'alt_stat_name')])),
   };
 }
 
@@ -31,12 +34,15 @@ export function clusterNamed(proxy: Proxy, name: string): JsonObject | undefined
   return proxy.config.clusters.find((cluster) => textAt(cluster, 'name') === name);
 }
 
+/** How a name of the config is written in statistics: there a `:` divides name and value. */
+export function statName(name: string): string {
+  return name.replaceAll(':', '_');
+}
+
 /** A counter or gauge of a cluster; `undefined`: it is not collected, or no statistics were given. */
-export function clusterStat({ stats, config }: Proxy, cluster: string, stat: string): number | undefined {
-  const found = config.clusters.find((one) => textAt(one, 'name') === cluster);
-  // Envoy writes `:` as `_` in a statistic's name; Istio gives each cluster another name there, with a `;` at its end.
-  const name = (textAt(found, 'alt_stat_name') || cluster).replaceAll(':', '_');
-  return stats?.values.get(`cluster.${name}.${stat}`);
+export function clusterStat({ stats, statNames }: Proxy, cluster: string, stat: string): number | undefined {
+  // Istio gives each cluster another name there, with a `;` at its end.
+  return stats?.values.get(`cluster.${statName(statNames.get(cluster) || cluster)}.${stat}`);
 }
 
 /** The hosts of a cluster as `/clusters` has them; `undefined`: it was not given, or has no such cluster. */

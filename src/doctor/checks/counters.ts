@@ -1,6 +1,6 @@
 import { isAttachedHttp } from '../chains.ts';
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
-import type { Proxy } from '../proxy.ts';
+import { type Proxy, statName } from '../proxy.ts';
 
 /** What Envoy has counted of ours since it began. */
 export function checkCounters(proxy: Proxy): ProxyFinding[] {
@@ -14,8 +14,9 @@ function failedOpen({ stats, attached }: Proxy): ProxyFinding[] {
       .filter(isAttachedHttp)
       .flatMap(({ statPrefix, extProcs, where }) => extProcs.map(() => [statPrefix, where] as const)),
   );
+  const counts = extProcCounts(stats?.values ?? new Map());
   return Array.from(prefixes).flatMap(([prefix, where]) => {
-    const counted = (what: string) => sumOf(stats?.values ?? new Map(), `http.${prefix}.ext_proc.`, what);
+    const counted = (what: string) => counts.get(`${statName(prefix)} ${what}`);
     const allowed = counted('failure_mode_allowed');
     if (allowed === undefined) {
       return findingIf(stats?.isWhole === true, 'ext-proc-stats-absent', {
@@ -30,10 +31,16 @@ function failedOpen({ stats, attached }: Proxy): ProxyFinding[] {
   });
 }
 
-/** A filter may have a prefix of its own between the two. */
-function sumOf(values: ReadonlyMap<string, number>, prefix: string, what: string): number | undefined {
-  const found = Array.from(values).filter(([name]) => name.startsWith(prefix) && name.endsWith(`.${what}`));
-  return found.length === 0 ? undefined : found.reduce((sum, [, value]) => sum + value, 0);
+/** Of every connection manager, by `PREFIX COUNTER`. A filter may have a prefix of its own between the two. */
+function extProcCounts(values: ReadonlyMap<string, number>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [name, value] of values) {
+    const [, prefix, what] = /^http\.(.+)\.ext_proc\.(?:.*\.)?([a-z_]+)$/.exec(name) ?? [];
+    if (prefix === undefined || what === undefined) continue;
+    const key = `${prefix} ${what}`;
+    counts.set(key, (counts.get(key) ?? 0) + value);
+  }
+  return counts;
 }
 
 function dropped({ stats, attached }: Proxy): ProxyFinding[] {
@@ -48,7 +55,7 @@ function dropped({ stats, attached }: Proxy): ProxyFinding[] {
 
 function noRequests({ stats, attached }: Proxy): ProxyFinding[] {
   const http = attached.filter(isAttachedHttp);
-  const counts = http.map(({ statPrefix }) => stats?.values.get(`http.${statPrefix}.downstream_rq_total`));
+  const counts = http.map(({ statPrefix }) => stats?.values.get(`http.${statName(statPrefix)}.downstream_rq_total`));
   const isQuiet = counts.length > 0 && counts.every((count) => count === 0);
   const prefixes = [...new Set(http.map(({ statPrefix }) => statPrefix))];
   return isQuiet

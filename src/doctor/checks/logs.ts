@@ -8,14 +8,12 @@ import { logSwitch } from './switched-off.ts';
 
 /** The access logs of ours. */
 export function checkLogs({ attached }: Proxy): ProxyFinding[] {
-  return [
-    ...attached.flatMap((chain) => [
-      ...chain.logs.flatMap((log) => checkLog(log, placeOf(chain, log))),
-      ...bothThere(chain),
-      ...flushes(chain),
-    ]),
-    ...differing(attached.flatMap((chain) => chain.logs.map((log) => ({ where: placeOf(chain, log), log })))),
-  ];
+  return attached.flatMap((chain) => [
+    ...chain.logs.flatMap((log) => checkLog(log, placeOf(chain, log))),
+    ...bothThere(chain),
+    ...flushes(chain),
+    ...differing(chain),
+  ]);
 }
 
 const fields: Record<LogPart['kind'], string> = {
@@ -92,14 +90,19 @@ function flushes(chain: Chain): ProxyFinding[] {
   });
 }
 
-/** Logs with different configs open different streams. */
-function differing(logs: readonly { where: string; log: LogPart }[]): ProxyFinding[] {
-  const [first, ...others] = logs;
+/** Logs with different configs open different streams. Of another chain they may: there are other requests. */
+function differing(chain: Chain): ProxyFinding[] {
+  const [first, ...others] = chain.logs;
   if (first === undefined) return [];
-  const different = others.filter(({ log }) => canonical(log.common) !== canonical(first.log.common));
-  return different.map(({ where, log }) =>
-    finding('loggers-differ', { where, evidence: `${differenceOf(first.log, log)}; compared with ${first.where}` }),
-  );
+  const text = canonical(first.common);
+  return others
+    .filter(({ common }) => canonical(common) !== text)
+    .map((log) =>
+      finding('loggers-differ', {
+        where: placeOf(chain, log),
+        evidence: `${differenceOf(first, log)}; compared with ${fields[first.kind]}`,
+      }),
+    );
 }
 
 function differenceOf({ common: a }: LogPart, { common: b }: LogPart): string {

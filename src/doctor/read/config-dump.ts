@@ -30,11 +30,11 @@ export function readConfigDump(value: unknown): ProxyConfig | undefined {
     ),
     endpoints: endpointsOf(section('EndpointsConfigDump')),
     rejected: [
-      ...objectsAt(listeners, 'dynamic_listeners').flatMap((one) => errorState(`listener ${textAt(one, 'name')}`, one)),
+      ...objectsAt(listeners, 'dynamic_listeners').flatMap((one) => errorState('listener', textAt(one, 'name'), one)),
       ...[
         ...objectsAt(clusters, 'dynamic_active_clusters'),
         ...objectsAt(clusters, 'dynamic_warming_clusters'),
-      ].flatMap((one) => errorState(`cluster ${textAt(one, 'cluster', 'name')}`, one)),
+      ].flatMap((one) => errorState('cluster', textAt(one, 'cluster', 'name'), one)),
     ],
     isPartial: false,
   };
@@ -65,8 +65,14 @@ function activeListener(dynamic: JsonObject): JsonObject[] {
   return isObject(listener) ? [listener] : [];
 }
 
-function errorState(resource: string, { error_state: state }: JsonObject): { resource: string; details: string }[] {
+/** Envoy tells a refused listener twice: the second time its name is in what was refused alone. */
+function errorState(
+  kind: string,
+  name: string,
+  { error_state: state }: JsonObject,
+): { resource: string; details: string }[] {
   const details = textAt(state, 'details');
+  const resource = `${kind} ${name || textAt(state, 'failed_configuration', 'name')}`;
   return details === '' ? [] : [{ resource, details }];
 }
 
