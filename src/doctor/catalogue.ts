@@ -226,7 +226,7 @@ export const catalogue = {
     'Use `targetRefs` with the Gateway; a waypoint takes no notice of labels, nor of an EnvoyFilter for a whole namespace.',
   ),
   'waypoint-context': error(
-    'A waypoint knows this context not',
+    'A waypoint does not know this context',
     'Set `context: SIDECAR_INBOUND` and `listener: {name: main_internal}`.',
   ),
   'waypoint-listener': error(
