@@ -21,7 +21,7 @@ const info = entry('info');
 export const catalogue = {
   'nothing-attached': error(
     'Nothing of Sidelight is attached',
-    'Carry over the parts of envoy/observe.yaml or envoy/full.yaml; under Istio check that the EnvoyFilter selects this proxy.',
+    'Attach it (`sidelight attach`); under Istio check that the EnvoyFilter selects this proxy.',
   ),
   'config-rejected': error(
     'Envoy refused its last config',
@@ -70,6 +70,10 @@ export const catalogue = {
   'cluster-not-http2': error(
     'The cluster of Sidelight does not speak HTTP/2',
     'Set `explicit_http_config: {http2_protocol_options: {}}`; under Istio name the port of the Service `grpc`.',
+  ),
+  'authority-refused': error(
+    'Sidelight refuses the name that it is called by',
+    'Set `envoy_grpc: {authority: NAME.NAMESPACE.svc.cluster.local}` beside `cluster_name`, and `grpc_health_check: {authority: …}`; `sidelight attach --service` does.',
   ),
   'cluster-unbounded': warning(
     'A frozen Sidelight would cost every request its timeout',

@@ -1,6 +1,7 @@
 import { checkCallChain } from './call-chain.ts';
 import { type FindingId, severities } from './catalogue.ts';
 import { checkAttachment } from './checks/attachment.ts';
+import { checkAuthority } from './checks/authority.ts';
 import { checkOurClusters } from './checks/cluster.ts';
 import { checkCounters } from './checks/counters.ts';
 import { checkExtProcs } from './checks/ext-proc.ts';
@@ -56,6 +57,7 @@ const proxyChecks: readonly ((proxy: Proxy) => ProxyFinding[])[] = [
   checkAttachment,
   checkProfiles,
   checkOurClusters,
+  checkAuthority,
   checkExtProcs,
   checkOrder,
   checkLogs,

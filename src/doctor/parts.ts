@@ -12,6 +12,7 @@ export interface ExtProcPart {
   /** What `x-sidelight-profile` says; `''`: it is not there. */
   profile: string;
   cluster: string;
+  authority: string;
 }
 
 /** An access log of ours: of requests, of attempts (the router's), or of TCP connections. */
@@ -22,6 +23,7 @@ export interface LogPart {
   common: JsonObject;
   logName: string;
   cluster: string;
+  authority: string;
 }
 
 /** A filter that changes headers that are ours. */
@@ -44,10 +46,16 @@ export function extProcsOf(filter: JsonObject, position: number, isSuspect: Susp
   const filterName = textAt(filter, 'name');
   return findTyped(filter['typed_config'], 'ExternalProcessor').flatMap((config) => {
     const said = objectsAt(config, 'grpc_service', 'initial_metadata').find(({ key }) => key === profileKey);
-    const cluster = textAt(config, 'grpc_service', 'envoy_grpc', 'cluster_name');
+    const { cluster, authority } = calledBy(config);
     if (said === undefined && !isSuspect({ name: filterName, cluster })) return [];
-    return [{ filterName, filter, position, config, profile: textAt(said, 'value'), cluster }];
+    return [{ filterName, filter, position, config, profile: textAt(said, 'value'), cluster, authority }];
   });
+}
+
+/** Envoy's gRPC client calls by the cluster's name where it is told no authority. */
+function calledBy(config: JsonObject): { cluster: string; authority: string } {
+  const cluster = textAt(config, 'grpc_service', 'envoy_grpc', 'cluster_name');
+  return { cluster, authority: textAt(config, 'grpc_service', 'envoy_grpc', 'authority') || cluster };
 }
 
 /** The gRPC loggers of ours among a list of loggers. */
@@ -57,9 +65,9 @@ export function logsOf(loggers: readonly JsonObject[], kind: LogPart['kind'], is
     if (type !== 'HttpGrpcAccessLogConfig' && type !== 'TcpGrpcAccessLogConfig') return [];
     const common = objectAt(logger, 'typed_config', 'common_config');
     const logName = textAt(common, 'log_name');
-    const cluster = textAt(common, 'grpc_service', 'envoy_grpc', 'cluster_name');
+    const { cluster, authority } = calledBy(common);
     const isOurs = /^sidelight(\.|$)/.test(logName) || isSuspect({ name: textAt(logger, 'name'), cluster });
-    return isOurs ? [{ kind, logger, common, logName, cluster }] : [];
+    return isOurs ? [{ kind, logger, common, logName, cluster, authority }] : [];
   });
 }
 

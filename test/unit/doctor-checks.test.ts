@@ -53,6 +53,19 @@ describe('a bootstrap as YAML', () => {
     expect(await lookAtYaml(shippedConfig(name))).toEqual([]);
   });
 
+  it("calls by an Istio cluster's name are refused unless they name an authority, the health check's too", async () => {
+    const name = 'outbound|50051||sidelight.sidelight.svc.cluster.local';
+    const named = JSON.stringify(shippedConfig('full')).replaceAll(/name":"sidelight"/g, `name":"${name}"`);
+    const found = await lookAtYaml(JSON.parse(named) as Bootstrap);
+    expect(found.map(({ id }) => id)).toEqual(['authority-refused', 'authority-refused']);
+    expect(found.flatMap(({ where }) => where)).toEqual(['listener http, filter chain 0', `cluster ${name}`]);
+    const authority = '"authority":"sidelight.sidelight"';
+    const told = named
+      .replaceAll('"envoy_grpc":{', `"envoy_grpc":{${authority},`)
+      .replace('"grpc_health_check":{', `"grpc_health_check":{${authority}`);
+    expect(await lookAtYaml(JSON.parse(told) as Bootstrap)).toEqual([]);
+  });
+
   it('filters of the user before ours are as they should be, those after are told', async () => {
     const before = shippedConfig('full');
     hcmOf(before).http_filters?.unshift(lua);

@@ -1,3 +1,4 @@
+import { checkAuthority } from '../checks/authority.ts';
 import { checkOurClusters } from '../checks/cluster.ts';
 import { checkExtProcs } from '../checks/ext-proc.ts';
 import { checkKey } from '../checks/key.ts';
@@ -13,7 +14,7 @@ import { patchedChains } from './patched-chain.ts';
 import { checkWaypoint } from './waypoint.ts';
 
 /** What is said of Sidelight's own parts, wherever they are written. */
-const partChecks = [checkExtProcs, checkOrder, checkLogs, checkKey, checkProfiles, checkOurClusters];
+const partChecks = [checkExtProcs, checkOrder, checkLogs, checkKey, checkProfiles, checkOurClusters, checkAuthority];
 
 /** Looks at the EnvoyFilters of all files together: the parts of one attachment may be spread over several. */
 export function examineManifests(manifests: readonly Manifest[]): ProxyFinding[] {
