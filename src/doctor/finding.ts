@@ -29,9 +29,13 @@ export interface ProxyFinding extends Omit<Finding, 'proxy' | 'where'> {
   where: string;
 }
 
+/** What is longer is cut, characters: a config can hold anything. */
+const longestEvidence = 600;
+
 export function finding(id: FindingId, { where, evidence, remedy }: Seen): ProxyFinding {
   const { severity, remedy: usual } = catalogue[id];
-  return { id, severity, where, evidence, remedy: remedy ?? usual, page: `docs/doctor/${id}.md` };
+  const shown = evidence.length > longestEvidence ? `${evidence.slice(0, longestEvidence)}…` : evidence;
+  return { id, severity, where, evidence: shown, remedy: remedy ?? usual, page: `docs/doctor/${id}.md` };
 }
 
 /** Nothing, or one fault. */

@@ -27,5 +27,9 @@ export function isUsed(traffic: Traffic | undefined): boolean {
 
 export function trafficText(traffic: Traffic | undefined): string {
   if (traffic === undefined) return 'nothing tells how much';
-  return `${traffic.requests} requests, ${traffic.connections} connections`;
+  return `${counted(traffic.requests, 'request')}, ${counted(traffic.connections, 'connection')}`;
+}
+
+function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

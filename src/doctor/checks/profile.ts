@@ -9,7 +9,7 @@ export function checkProfiles(proxy: Proxy): ProxyFinding[] {
     ...proxy.attached.filter(isAttachedHttp).flatMap(checkChain),
     ...age(proxy),
     ...proxy.config.rejected.map(({ resource, details }) =>
-      finding('config-rejected', { where: resource, evidence: details.slice(0, 500) }),
+      finding('config-rejected', { where: resource, evidence: details }),
     ),
   ];
 }

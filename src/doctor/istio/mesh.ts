@@ -6,7 +6,11 @@ import { rootNamespace } from './waypoint.ts';
 
 /** What goes wrong with an EnvoyFilter wherever it lands. */
 export function checkEverywhere(filter: EnvoyFilter): ProxyFinding[] {
-  return filter.patches.flatMap((patch) => [...plainName(patch), ...inboundEverywhere(filter, patch)]);
+  return filter.patches.flatMap((patch) => [
+    ...plainName(patch),
+    ...afterRouter(patch),
+    ...inboundEverywhere(filter, patch),
+  ]);
 }
 
 function plainName({ where, value }: Patch): ProxyFinding[] {
@@ -15,6 +19,18 @@ function plainName({ where, value }: Patch): ProxyFinding[] {
   return findingIf(isExtProc && name === 'envoy.filters.http.ext_proc', 'default-filter-name', {
     where,
     evidence: `name: ${name}`,
+  });
+}
+
+/** The router must be the last filter: Envoy refuses a listener in which it is not. */
+function afterRouter({ where, applyTo, operation, match }: Patch): ProxyFinding[] {
+  const subFilter = textAt(match, 'listener', 'filter_chain', 'filter', 'sub_filter', 'name');
+  const isAfter = operation === 'ADD' || (operation === 'INSERT_AFTER' && subFilter.endsWith('.router'));
+  return findingIf(applyTo === 'HTTP_FILTER' && isAfter, 'filter-order', {
+    where,
+    evidence: `operation: ${operation}: after the router`,
+    remedy:
+      'Use `operation: INSERT_BEFORE` with `subFilter: {name: envoy.filters.http.router}`: Envoy refuses a filter after the router.',
   });
 }
 
