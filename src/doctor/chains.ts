@@ -1,3 +1,4 @@
+import { addressText } from './address.ts';
 import type { ProxyConfig } from './facts.ts';
 import { findTyped, type JsonObject, listAt, objectAt, objectsAt, textAt, typeOf } from './json.ts';
 import {
@@ -18,6 +19,8 @@ interface Place {
   direction: Direction;
   /** `listener http, filter chain 0` */
   where: string;
+  /** What the listener is bound to, `ip:port`; `''`: not to an address. */
+  address: string;
   /** Of TLS that it takes; empty: it does not go by that. */
   serverNames: readonly string[];
 }
@@ -76,10 +79,11 @@ function chainsWith(config: ProxyConfig, isSuspect: Suspicion): Chain[] {
     const chains = [...objectsAt(listener, 'filter_chains'), ...fallback];
     return chains.flatMap((chain, index) => {
       const name = textAt(listener, 'name');
+      const address = addressText(listener['address']);
       const label = textAt(chain, 'name');
       const where = `listener ${name}, filter chain ${index}${label === '' ? '' : ` (${label})`}`;
       const names = listAt(chain, 'filter_chain_match', 'server_names').filter((one) => typeof one === 'string');
-      const place: Place = { listener: name, direction: directionOf(listener), where, serverNames: names };
+      const place: Place = { listener: name, direction: directionOf(listener), where, address, serverNames: names };
       return objectsAt(chain, 'filters').flatMap((filter) => chainOf(filter, place, config, isSuspect));
     });
   });

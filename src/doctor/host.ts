@@ -80,13 +80,15 @@ function elsewhere(proxy: Proxy, idle: HostCluster, all: readonly HostCluster[],
   const own = new Set(addressesOf(proxy, idle.cluster));
   const names = proxy.config.clusters.map((cluster) => textAt(cluster, 'name'));
   const same = names.filter((name) => addressesOf(proxy, name).some((address) => own.has(address)));
+  // A name that resolves to the address of another service (a ClusterIP): that one's listener has the connection.
+  const caught = proxy.chains.filter(({ address }) => own.has(address)).flatMap(clustersOf);
   const leads = all.filter(({ isMeant }) => !isMeant).map(({ cluster }) => cluster);
-  const used = [...new Set([...same, ...leads])].filter(
+  const used = [...new Set([...same, ...caught, ...leads])].filter(
     (name) => name !== idle.cluster && !proxy.ourClusters.includes(name) && isUsed(trafficOf(proxy, name)),
   );
   if (used.length === 0) return [];
   const texts = used.map((name) => {
-    const why = same.includes(name) ? 'the same endpoint' : 'takes whatever comes';
+    const why = whyOf(same.includes(name), caught.includes(name));
     return `${name} (${why}) has ${trafficText(trafficOf(proxy, name))}${placesOf(proxy, name)}`;
   });
   return [
@@ -97,12 +99,17 @@ function elsewhere(proxy: Proxy, idle: HostCluster, all: readonly HostCluster[],
   ];
 }
 
+function whyOf(isSame: boolean, isCaught: boolean): string {
+  if (isSame) return 'the same endpoint';
+  return isCaught ? 'its listener has that address' : 'takes whatever comes';
+}
+
+function clustersOf(chain: Chain): string[] {
+  return chain.kind === 'tcp' ? [textAt(chain.proxy, 'cluster')] : routesOf(chain).flatMap(({ clusters }) => clusters);
+}
+
 /** Which listeners lead to a cluster. */
 function placesOf({ chains }: Proxy, cluster: string): string {
-  const places = chains.filter((chain) =>
-    chain.kind === 'tcp'
-      ? textAt(chain.proxy, 'cluster') === cluster
-      : routesOf(chain).some(({ clusters }) => clusters.includes(cluster)),
-  );
+  const places = chains.filter((chain) => clustersOf(chain).includes(cluster));
   return places.length === 0 ? '' : `, by ${places.map(({ where }) => where).join(', ')}`;
 }

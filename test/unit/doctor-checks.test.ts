@@ -157,3 +157,62 @@ describe('statistics', () => {
     expect(report.notLooked.map(({ what }) => what)).toContain('which statistics are not collected');
   });
 });
+
+describe('--host', () => {
+  // A ServiceEntry whose name resolves to a ClusterIP, for which there is a listener of its own.
+  const socket = (address: string, port: number) => ({ socket_address: { address, port_value: port } });
+  const tcpListener = {
+    name: '10.2.0.10_443',
+    address: socket('10.2.0.10', 443),
+    filter_chains: [
+      { filters: [{ name: 'tcp', typed_config: { '@type': 'a.TcpProxy', cluster: 'outbound|443||pay.shop' } }] },
+    ],
+  };
+  const clusterTo = (name: string, address: string) => ({
+    name,
+    load_assignment: { endpoints: [{ lb_endpoints: [{ endpoint: { address: socket(address, 443) } }] }] },
+  });
+  const look = (stats: string) => {
+    const config = shippedConfig('observe');
+    const { listeners, clusters } = config.static_resources;
+    listeners.push(tcpListener);
+    clusters.push(
+      clusterTo('outbound|443||pay.example.com', '10.2.0.10'),
+      clusterTo('outbound|443||pay.shop', '10.0.0.7'),
+    );
+    const endpoints = {
+      '@type': 'a.EndpointsConfigDump',
+      static_endpoint_configs: [
+        {
+          endpoint_config: {
+            cluster_name: 'outbound|443||pay.example.com',
+            ...clusterTo('', '10.2.0.10').load_assignment,
+          },
+        },
+      ],
+    };
+    const folder = cleanup.use(tempDir()).path;
+    const dump = JSON.parse(dumpOf('observe')) as { configs: Json[] };
+    Object.assign(dump.configs[0] ?? {}, { static_listeners: listeners.map((listener) => ({ listener })) });
+    Object.assign(dump.configs[1] ?? {}, { static_clusters: clusters.map((cluster) => ({ cluster })) });
+    writeFileSync(path.join(folder, 'dump'), JSON.stringify({ configs: [...dump.configs, endpoints] }));
+    writeFileSync(path.join(folder, 'stats'), stats);
+    const files = { configDump: [path.join(folder, 'dump')], stats: [path.join(folder, 'stats')] };
+    return doctorReport([], { ...files, host: 'pay.example.com' });
+  };
+  const stat = (cluster: string, count: number) => `cluster.outbound|443||${cluster}.upstream_cx_total: ${count}\n`;
+
+  it('a listener for the address that the name resolves to has the traffic', async () => {
+    const { findings } = await look(stat('pay.example.com', 0) + stat('pay.shop', 7));
+    const found = findings.find(({ id }) => id === 'traffic-elsewhere');
+    expect(found?.evidence).toBe(
+      'outbound|443||pay.example.com has 0 requests; outbound|443||pay.shop (its listener has that address) has 0 requests, 7 connections, by listener 10.2.0.10_443, filter chain 0',
+    );
+  });
+
+  it('what has traffic itself, or what nothing tells of, is no finding', async () => {
+    for (const stats of [stat('pay.example.com', 1) + stat('pay.shop', 7), stat('pay.shop', 7)]) {
+      expect((await look(stats)).findings.map(({ id }) => id)).not.toContain('traffic-elsewhere');
+    }
+  });
+});

@@ -1,6 +1,6 @@
+import { addressText } from '../address.ts';
 import type { HostFacts, StatsFacts } from '../facts.ts';
 import { at, isObject, numberAt, objectAt, objectsAt, textAt } from '../json.ts';
-import { addressText } from './config-dump.ts';
 
 /** Of what never moved a whole answer has plenty; with `usedonly` hardly anything stands at 0. */
 const leastZeros = 0.2;

@@ -1,3 +1,4 @@
+import { addressText } from '../address.ts';
 import type { ProxyConfig } from '../facts.ts';
 import { at, isObject, type JsonObject, objectAt, objectsAt, snakeCase, textAt, typeOf } from '../json.ts';
 
@@ -95,11 +96,4 @@ function endpointsOf(dump: JsonObject): Map<string, string[]> {
 function addressesOf(assignment: JsonObject): string[] {
   const hosts = objectsAt(assignment, 'endpoints').flatMap((one) => objectsAt(one, 'lb_endpoints'));
   return hosts.map((host) => addressText(at(host, 'endpoint', 'address')));
-}
-
-/** `ip:port`, or a pipe's path; of an HBONE endpoint the address inside the tunnel. `''`: none of these. */
-export function addressText(address: unknown): string {
-  const socket = at(address, 'socket_address');
-  if (isObject(socket)) return `${textAt(socket, 'address')}:${Number(socket['port_value'] ?? 0)}`;
-  return textAt(address, 'pipe', 'path') || textAt(address, 'envoy_internal_address', 'endpoint_id');
 }
