@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dieWithUs } from './cleanup.ts';
+import { type Child, startChild } from './child.ts';
 import { EnvoyAdmin } from './envoy-admin.ts';
 import type { Bootstrap } from './envoy-config.ts';
 import { tempDir } from './temp-dir.ts';
@@ -29,8 +27,6 @@ export interface EnvoyProcess {
   close(): Promise<void>;
 }
 
-const keptLogChars = 65_536;
-
 /** Starts a real Envoy and waits until it is ready. Throws with Envoy's own words when it does not come up. */
 export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   const dir = tempDir();
@@ -51,11 +47,9 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
   args.push('--config-path', configFile, '--admin-address-path', adminFile);
   // An access log in a file is read while Envoy runs; by default Envoy writes it every ten seconds.
   args.push('--file-flush-interval-msec', '50');
-  const child = spawn(options.bin, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir.path });
-  dieWithUs(child);
-  const logs = keepLogs(child);
+  const child = startChild(options.bin, args, dir.path);
   const close = async () => {
-    await stop(child);
+    await child.stop();
     removeSharedMemory(baseIdFile);
     dir.close();
   };
@@ -63,19 +57,19 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyProcess> {
     const admin = await ready(child, adminFile, options.readyTimeoutMs ?? 15_000);
     const ports = await listenerPorts(admin);
     return {
-      pid: child.pid as number,
+      pid: child.process.pid as number,
       admin,
       port: (listener) => {
         const port = ports.get(listener);
         if (port === undefined) throw new Error(`no listener ${listener}; there are ${[...ports.keys()].join(', ')}`);
         return port;
       },
-      logs,
+      logs: child.logs,
       close,
     };
   } catch (error) {
     await close();
-    throw new Error(`Envoy did not come up: ${(error as Error).message}\n${logs()}`, { cause: error });
+    throw new Error(`Envoy did not come up: ${(error as Error).message}\n${child.logs()}`, { cause: error });
   }
 }
 
@@ -86,26 +80,10 @@ function removeSharedMemory(baseIdFile: string): void {
   rmSync(`/dev/shm/envoy_shared_memory_${baseId}0`, { force: true });
 }
 
-function keepLogs(child: ChildProcess): () => string {
-  let kept = '';
-  const keep = (chunk: Buffer) => {
-    kept = (kept + chunk.toString()).slice(-keptLogChars);
-  };
-  child.stdout?.on('data', keep);
-  child.stderr?.on('data', keep);
-  return () => kept;
-}
-
-async function ready(child: ChildProcess, adminFile: string, timeoutMs: number): Promise<EnvoyAdmin> {
-  let failure: Error | undefined;
-  child.once('error', (error) => {
-    failure = error;
-  });
-  child.once('exit', (code, signal) => {
-    failure ??= new Error(`it ended with ${signal ?? `exit code ${code}`}`);
-  });
+async function ready(child: Child, adminFile: string, timeoutMs: number): Promise<EnvoyAdmin> {
   const deadline = performance.now() + timeoutMs;
   while (performance.now() < deadline) {
+    const failure = child.failure();
     if (failure) throw failure;
     const admin = adminAt(adminFile);
     if (admin && (await isReady(admin))) return admin;
@@ -138,13 +116,4 @@ async function listenerPorts(admin: EnvoyAdmin): Promise<Map<string, number>> {
   for (const { name, local_address: address } of answer.listener_statuses ?? [])
     if (address.socket_address !== undefined) ports.set(name, address.socket_address.port_value);
   return ports;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
-  child.kill('SIGTERM');
-  const hard = setTimeout(() => child.kill('SIGKILL'), 2_000);
-  await gone;
-  clearTimeout(hard);
 }

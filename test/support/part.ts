@@ -6,6 +6,8 @@ import { findOnPath } from '../../setup/command.mjs';
 const commands = {
   JAEGER_BIN: 'jaeger',
   PROMTOOL: 'promtool',
+  PROMETHEUS_BIN: 'prometheus',
+  ALERTMANAGER_BIN: 'prometheus-alertmanager',
   PEER_BIN: 'peer',
   EFCHECK: 'efcheck',
   OPENSSL: 'openssl',
