@@ -10,6 +10,8 @@ import { doctor } from './doctor/run.ts';
 import { wrongArguments } from './drained/decide.ts';
 import { type DrainedFlags, defaultFrom } from './drained/options.ts';
 import { drained } from './drained/run.ts';
+import { addRules } from './rules/command.ts';
+import { rules } from './rules/run.ts';
 import { type Surroundings, serve } from './serve/serve.ts';
 import { signalCode } from './signal-code.ts';
 
@@ -57,6 +59,8 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
     );
 
   addAttach(program, exit, (flags) => exit(attach(flags, around)));
+
+  addRules(program, exit, (form, flags) => exit(rules(form, flags, around)));
 
   addDrained(program, exit, (target, flags) => run(() => drained(target, flags, around)));
 

@@ -8,7 +8,18 @@ export function runAttach(...args: readonly string[]): string {
 }
 
 /** How `sidelight attach` ends, and what it writes. */
-export function attachEnds(...args: readonly string[]): { code: number; out: string; err: string } {
+export function attachEnds(...args: readonly string[]): CommandEnd {
+  return commandEnds('attach', ...args);
+}
+
+export interface CommandEnd {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** How a command that writes ends, and what it writes. What commander itself says goes to the real stderr. */
+export function commandEnds(...args: readonly string[]): CommandEnd {
   const end = { code: -1, out: '', err: '' };
   const program = createProgram(
     {
@@ -31,7 +42,7 @@ export function attachEnds(...args: readonly string[]): { code: number; out: str
       end.code = code;
     },
   );
-  program.parse(['attach', ...args], { from: 'user' });
+  program.parse(args, { from: 'user' });
   return end;
 }
 

@@ -21,6 +21,7 @@ const arrows: Record<string, readonly string[]> = {
   state: ['lib'],
   attach: ['model', 'lib'],
   doctor: ['model', 'lib'],
+  monitoring: ['emit', 'model'],
   lab: ['lib'],
   cli: [
     'model',
@@ -38,6 +39,7 @@ const arrows: Record<string, readonly string[]> = {
     'state',
     'attach',
     'doctor',
+    'monitoring',
     'lab',
   ],
 };
