@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it, type TestContext } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
-import { buildRules } from '../../src/monitoring/build.ts';
+import { alertGroups, buildRules } from '../../src/monitoring/build.ts';
 import { renderRules } from '../../src/monitoring/render.ts';
+import { readDoc } from '../support/doc-tables.ts';
 import { needPart } from '../support/part.ts';
 import {
   alertCases,
@@ -55,6 +56,21 @@ it('promtool takes the rules, also when every time is shorter', (context) => {
   const said = promtool(context, ['check', 'rules', ...ruleFiles, ...files]);
   expect(said).toMatch(/exit code 0$/);
   expect(said.match(/SUCCESS: \d+ rules found/g)).toHaveLength(4);
+});
+
+it('promtool takes every query of the runbooks', (context) => {
+  const queries = Object.values(alertGroups)
+    .flat()
+    .flatMap(({ name }) =>
+      [...readDoc(`runbooks/${name}.md`).matchAll(/```promql\n(?<query>[^`]*)```/g)].map(
+        ({ groups }) => groups?.['query'],
+      ),
+    );
+  expect(queries.length).toBeGreaterThan(20);
+  const file = path.join(cleanup.use(tempDir()).path, 'queries.yaml');
+  const ofQueries = queries.map((expr, index) => ({ record: `query_${index}`, expr }));
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules: ofQueries }] }));
+  expect(promtool(context, ['check', 'rules', file])).toMatch(/exit code 0$/);
 });
 
 it('a case that is not met is told: the tests below can fail', (context) => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { commandEnds } from '../support/attach.ts';
 
 /* The rules that are shipped: `vitest run --project fast test/golden -u` writes them anew. */
@@ -10,4 +11,14 @@ it.each([
   const { code, out, err } = commandEnds('rules', form);
   expect([code, err]).toEqual([0, '']);
   await expect(out).toMatchFileSnapshot(`../../${file}`);
+});
+
+it('the PrometheusRule has the groups of the two files, in the namespace of the base', () => {
+  const read = (form: string) => parse(commandEnds('rules', form).out);
+  expect(read('operator')).toEqual({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: 'sidelight', namespace: 'sidelight' },
+    spec: { groups: [...read('recording').groups, ...read('alerts').groups] },
+  });
 });
