@@ -157,7 +157,7 @@ describe('a pod’s life', () => {
 
 describe('what belongs together', () => {
   it('every selector finds the pods', () => {
-    expect(deployment.template.metadata['labels']).toEqual(labels);
+    expect(deployment.template.metadata['labels']).toMatchObject(labels);
     const [monitor] = readManifests('overlays/monitoring/podmonitor.yaml');
     const selectors = [
       deployment.selector.matchLabels,
