@@ -13,6 +13,7 @@ import {
   ATTR_RPC_SYSTEM_NAME,
   ATTR_SERVER_ADDRESS,
   ATTR_SERVER_PORT,
+  ATTR_URL_FULL,
   ATTR_URL_PATH,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
@@ -57,10 +58,14 @@ export const spanAttributes = {
   [ATTR_HTTP_REQUEST_METHOD_ORIGINAL]: { on: 'both', says: 'The method as sent, of `_OTHER`.' },
   [ATTR_HTTP_REQUEST_RESEND_COUNT]: { on: 'attempt', says: 'How many attempts came before; not on the first.' },
   [ATTR_HTTP_RESPONSE_STATUS_CODE]: { on: 'both', says: 'The status; absent where no response head was seen.' },
+  [ATTR_URL_FULL]: { on: 'attempt', says: 'What was asked for, without the query.' },
   [ATTR_URL_SCHEME]: { on: 'both', says: '`http` or `https`.' },
   [ATTR_URL_PATH]: { on: 'both', says: 'The path. The query is always cut off.' },
   [ATTR_SERVER_ADDRESS]: { on: 'both', says: 'The host of the authority that the client asked for.' },
-  [ATTR_SERVER_PORT]: { on: 'both', says: 'Its port, if the authority names one.' },
+  [ATTR_SERVER_PORT]: {
+    on: 'both',
+    says: 'Its port, if the authority names one; on the attempt else the port that the scheme has.',
+  },
   [ATTR_NETWORK_PROTOCOL_NAME]: { on: 'exchange', says: '`http`.' },
   [ATTR_NETWORK_PROTOCOL_VERSION]: { on: 'exchange', says: "The client's: `1.1`, `2`, `3`." },
   [ATTR_NETWORK_PEER_ADDRESS]: { on: 'attempt', says: 'The IP, or path of a socket, that the bytes really went to.' },

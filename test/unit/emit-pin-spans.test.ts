@@ -40,7 +40,7 @@ function setUp(overrides: Partial<PinSpansOptions> = {}) {
       const top = exporter
         .getFinishedSpans()
         .slice(before)
-        .find(({ name }) => !name.startsWith('attempt'));
+        .find(({ attributes }) => 'sidelight.outcome' in attributes);
       return top?.links.map(({ context }) => context.spanId);
     },
     counted: () =>

@@ -50,7 +50,7 @@ function written(one: JudgedExchange, sampling: Partial<Sampling> = {}): { top: 
   const { writer, spans } = writerWith(sampling);
   writer.exchange(one, now);
   const all = spans();
-  const top = all.find(({ name }) => !name.startsWith('attempt'));
+  const top = all.find(({ attributes }) => 'sidelight.outcome' in attributes);
   if (top === undefined) throw new Error('no span');
   return { top, tries: all.filter((span) => span !== top) };
 }
@@ -59,7 +59,8 @@ describe('the spans of a masked exchange', () => {
   const { top, tries } = written(masked());
 
   it('are the exchange and under it each attempt, with their own times to the microsecond', () => {
-    expect([top.name, ...tries.map(({ name }) => name)]).toEqual(['GET app', 'attempt 1', 'attempt 2']);
+    expect([top.name, ...tries.map(({ name }) => name)]).toEqual(['GET app', 'GET app', 'GET app']);
+    expect(tries.map(({ attributes }) => attributes['sidelight.attempt'])).toEqual([1, 2]);
     expect(tries.map((span) => span.parentSpanContext?.spanId)).toEqual([
       top.spanContext().spanId,
       top.spanContext().spanId,
@@ -160,6 +161,7 @@ describe('the spans of a masked exchange', () => {
       'sidelight.request.sent': false,
       'sidelight.result': 'failed',
       'sidelight.transport_failure': 'connection_refused',
+      'url.full': 'http://shop.test:8080/cart',
       'url.path': '/cart',
       'url.scheme': 'http',
     });
@@ -198,9 +200,47 @@ describe('the span of another exchange', () => {
       verdict: { outcome: 'failed', cause: 'status_5xx', attempts: [failedBy('status_5xx')], retryDenied: 'none' },
     });
     const { top, tries } = written(one);
-    expect(top.status).toEqual({ code: SpanStatusCode.ERROR, message: '503' });
+    // What the status code says is not said twice.
+    expect([top.status, tries[0]?.status]).toEqual([{ code: SpanStatusCode.ERROR }, { code: SpanStatusCode.ERROR }]);
     expect(top.attributes).toMatchObject({ 'error.type': '503', 'sidelight.retry.denied': 'none' });
     expect(tries[0]?.attributes['error.type']).toBe('503');
+  });
+
+  it('is named after the route, and its attempts after the cluster that each went to', () => {
+    const attempts = [attempt(), attempt({ number: 2, cluster: 'app-b' })];
+    const { top, tries } = written(judged({ exchange: { route: 'checkout', attempts } }));
+    expect([top.name, ...tries.map(({ name }) => name)]).toEqual(['GET checkout', 'GET app', 'GET app-b']);
+  });
+
+  it.each([
+    [{ authority: 'shop.test' }, 'http://shop.test/cart', 80],
+    [{ authority: 'shop.test', scheme: 'https' }, 'https://shop.test/cart', 443],
+    [{ authority: '[::1]:8443', scheme: 'https' }, 'https://[::1]:8443/cart', 8443],
+    [{ authority: 'shop.test', scheme: undefined }, undefined, undefined],
+    [{ authority: undefined }, undefined, undefined],
+    [{ path: undefined }, undefined, 8080],
+  ])('has attempts with the address that was asked for, without the query: %j', (asked, url, port) => {
+    const { tries } = written(judged({ exchange: asked }));
+    expect([tries[0]?.attributes['url.full'], tries[0]?.attributes['server.port']]).toEqual([url, port]);
+  });
+
+  it('is no error of the upstream’s where the caller left, nor where the upstream refused what the caller asked', () => {
+    const left = judged({
+      exchange: { code: undefined, flags: ['DC'] },
+      verdict: { outcome: 'aborted', attempts: [{ result: 'client_cancelled', cause: undefined }] },
+    });
+    const notFound = judged({ exchange: { code: 404, attempts: [attempt({ code: 404 })] } });
+    for (const { top, tries } of [written(left), written(notFound)]) {
+      expect([top, ...tries].map(({ status, attributes }) => [status.code, attributes['error.type']])).toEqual([
+        [SpanStatusCode.UNSET, undefined],
+        [SpanStatusCode.UNSET, undefined],
+      ]);
+    }
+  });
+
+  it('has no events: what happened has its own spans and attributes', () => {
+    const { top, tries } = written(masked());
+    expect([top, ...tries].flatMap(({ events }) => events)).toEqual([]);
   });
 
   it('is an error with the flag as its type, if Envoy itself failed; and none if it answered', () => {
@@ -433,7 +473,7 @@ describe('sampling', () => {
     expect(kept).toEqual([true, true, false]);
     expect(writer.exchange(masked({ exchange: { traceparent: unsampled, cluster: 'b' } }), now)).toBe(traceId);
     expect(writer.exchange(one, now + 1000)).toBe(traceId);
-    expect(spans().filter(({ name }) => name.startsWith('GET'))).toHaveLength(4);
+    expect(spans().filter(({ attributes }) => 'sidelight.outcome' in attributes)).toHaveLength(4);
   });
 });
 
@@ -445,7 +485,7 @@ describe('the tracers', () => {
     expect(tracers.size).toBe(2);
     expect(
       spans()
-        .filter(({ name }) => name === 'GET app')
+        .filter(({ attributes }) => 'sidelight.outcome' in attributes)
         .map(({ resource }) => resource.attributes['service.name']),
     ).toEqual(['a', 'b', 'c', 'a']);
   });

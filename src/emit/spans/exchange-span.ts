@@ -15,7 +15,13 @@ import type { AttemptVerdict, JudgedExchange, PinVerdict, Verdict } from '../../
 import { attribute as a, type SpanFacts } from '../attributes.ts';
 import { chainAttributes } from './chain-attributes.ts';
 import { clusterAttributes } from './cluster-attributes.ts';
-import { grpcStatusAttributes, grpcStatusName, requestAttributes, spanName } from './request-attributes.ts';
+import {
+  clientAttributes,
+  grpcStatusAttributes,
+  grpcStatusName,
+  requestAttributes,
+  spanName,
+} from './request-attributes.ts';
 
 /** A span as it will be started and ended. Times are epoch ms: Envoy's clock, of a pin ours. */
 export interface SpanPlan {
@@ -48,6 +54,7 @@ export function exchangePlan(
 ): SpanPlan {
   const endMs = endOf(exchange);
   const used = judgedAttempt(exchange);
+  const error = isFailure(verdict) ? errorType(verdict, exchange) : undefined;
   return {
     name: spanName(exchange.method, exchange.route ?? exchange.cluster),
     kind: exchangeKind(exchange.reporter, underEnvoy),
@@ -73,9 +80,9 @@ export function exchangePlan(
       'sidelight.attempts': exchange.attempts.length,
       'sidelight.retried': exchange.attempts.length > 1,
       'sidelight.redirects': exchange.redirects > 0 ? exchange.redirects : undefined,
-      [ATTR_ERROR_TYPE]: isFailure(verdict) ? errorType(verdict, exchange) : undefined,
+      [ATTR_ERROR_TYPE]: error,
     },
-    status: isFailure(verdict) ? { code: SpanStatusCode.ERROR, message: errorType(verdict, exchange) } : unset,
+    status: error === undefined ? unset : errorStatus(error, exchange.code),
     link: pinSpan,
   };
 }
@@ -83,32 +90,33 @@ export function exchangePlan(
 /** The span of one attempt. `index` is its place in the exchange. */
 export function attemptPlan({ exchange, verdict }: JudgedExchange, index: number, attempt: Attempt): SpanPlan {
   const judged: AttemptVerdict | undefined = verdict.attempts[index];
-  const failed = judged?.result === 'failed';
-  const error = failed ? attemptError(judged, attempt) : undefined;
+  const error = judged?.result === 'failed' ? attemptError(judged, attempt) : undefined;
+  const cluster = attempt.cluster ?? exchange.cluster;
   return {
-    name: `attempt ${attempt.number}`,
+    name: spanName(exchange.method, cluster),
     kind: SpanKind.CLIENT,
     startMs: attempt.startMs,
     // Without a duration nothing is claimed: a span of no length.
     endMs: attempt.startMs + (attempt.durationMs ?? 0),
     facts: {
       ...requestAttributes(exchange),
+      ...clientAttributes(exchange),
       ...grpcStatusAttributes(exchange.isGrpc, attempt.grpcStatus),
       ...peerAttributes(attempt.peer),
       ...connectionAttributes(attempt),
-      ...clusterAttributes(attempt.cluster ?? exchange.cluster),
+      ...clusterAttributes(cluster),
       [ATTR_HTTP_REQUEST_RESEND_COUNT]: attempt.number > 1 ? attempt.number - 1 : undefined,
       [ATTR_HTTP_RESPONSE_STATUS_CODE]: attempt.code,
       [a.endpoint]: attempt.peer.text,
       [a.result]: judged?.result,
       [a.cause]: judged?.cause,
       'sidelight.attempt': attempt.number,
-      'sidelight.request.sent': failed ? wasSent(attempt) : undefined,
+      'sidelight.request.sent': error === undefined ? undefined : wasSent(attempt),
       'sidelight.flags': flagText(attempt.flags),
       'sidelight.transport_failure': attempt.transportFailure,
       [ATTR_ERROR_TYPE]: error,
     },
-    status: failed ? { code: SpanStatusCode.ERROR, message: error ?? 'unknown' } : unset,
+    status: error === undefined ? unset : errorStatus(error, attempt.code),
     link: undefined,
   };
 }
@@ -161,6 +169,11 @@ function verdictAttributes(verdict: Verdict): SpanFacts {
 
 function isFailure({ outcome, localResult }: Verdict): boolean {
   return outcome === 'failed' || outcome === 'exhausted' || localResult === 'server_error';
+}
+
+/** What the status code of the response says is not said again. */
+function errorStatus(error: string, code: number | undefined): SpanStatus {
+  return error === String(code) ? { code: SpanStatusCode.ERROR } : { code: SpanStatusCode.ERROR, message: error };
 }
 
 function errorType({ cause, localResult }: Verdict, { code, grpcStatus, flags }: Exchange): string {

@@ -6,6 +6,7 @@ import {
   ATTR_RPC_SYSTEM_NAME,
   ATTR_SERVER_ADDRESS,
   ATTR_SERVER_PORT,
+  ATTR_URL_FULL,
   ATTR_URL_PATH,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions';
@@ -40,6 +41,19 @@ export function requestAttributes({ method, scheme, authority, path, isGrpc }: R
   };
   if (!isGrpc) return facts;
   return { ...facts, [ATTR_RPC_SYSTEM_NAME]: 'grpc', [ATTR_RPC_METHOD]: urlPath?.slice(1) };
+}
+
+const defaultPorts: Readonly<Record<string, number>> = { http: 80, https: 443 };
+
+/** What OpenTelemetry wants of a client's span besides. The URL has no query, nor a user's name: an authority has none. */
+export function clientAttributes(request: RequestFacts): SpanFacts {
+  const { scheme, authority } = request;
+  const urlPath = pathOnly(request.path);
+  if (scheme === undefined || authority === undefined) return {};
+  return {
+    [ATTR_SERVER_PORT]: parseHostPort(authority)?.port ?? defaultPorts[scheme],
+    [ATTR_URL_FULL]: urlPath === undefined ? undefined : `${scheme}://${authority}${urlPath}`,
+  };
 }
 
 export function grpcStatusAttributes(isGrpc: boolean, status: number | undefined): SpanFacts {
