@@ -19,11 +19,15 @@ export interface JaegerSpan {
   /** µs. */
   duration: number;
   tags: { key: string; value: unknown }[];
+  processID: string;
+  /** What Jaeger itself has to say of it. */
+  warnings: string[] | null;
 }
 
 export interface JaegerTrace {
   traceID: string;
   spans: JaegerSpan[];
+  /** By the id that a span has as its `processID`. */
   processes: Record<string, { serviceName: string }>;
 }
 
@@ -31,6 +35,10 @@ export interface Jaeger {
   /** Where it takes OTLP over gRPC, and over HTTP. */
   grpc: string;
   http: string;
+  /** Where its page and its API are. */
+  url: string;
+  /** What the API answers now to this query, as it stands in a URL. */
+  search(query: string): Promise<JaegerTrace[]>;
   /** The traces of a service in which one span has all these tags, started from `sinceMs` on; waits until there is one. */
   find(service: string, tags: Record<string, string>, sinceMs: number): Promise<JaegerTrace[]>;
   /** One trace by its id; waits until it has so many spans. */
@@ -75,12 +83,17 @@ async function tryJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger | undefi
   const isUp = async () => (await fetch(`http://${query}/api/services`).catch(() => undefined))?.ok === true;
   await until('Jaeger', async () => child.exitCode !== null || (await isUp()));
   if (child.exitCode !== null) return undefined;
+  const search = async (text: string) => {
+    const answer = await fetch(`http://${query}/api/traces?${text}`);
+    return ((await answer.json()) as { data: JaegerTrace[] | null }).data ?? [];
+  };
   return {
     grpc: `http://${grpc}`,
     http: `http://${http}`,
+    url: `http://${query}`,
+    search,
     async find(service, tags, sinceMs) {
-      const search = new URL('/api/traces', `http://${query}`);
-      search.search = new URLSearchParams({
+      const asked = new URLSearchParams({
         service,
         tags: JSON.stringify(tags),
         start: String(Math.floor(sinceMs) * 1000),
@@ -88,8 +101,7 @@ async function tryJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger | undefi
       }).toString();
       let found: JaegerTrace[] = [];
       await until(`a trace of ${service} with ${JSON.stringify(tags)}`, async () => {
-        const answer = (await (await fetch(search)).json()) as { data: JaegerTrace[] | null };
-        found = answer.data ?? [];
+        found = await search(asked);
         return found.length > 0;
       });
       return found;

@@ -436,6 +436,7 @@ describe('sampling', () => {
   it.each([
     ['masked', masked({ exchange: { durationMs: 5 } })],
     ['exhausted', judged({ verdict: { outcome: 'exhausted' } })],
+    ['aborted', judged({ verdict: { outcome: 'aborted', failedBeforeAbort: true } })],
     ['in_body', judged({ verdict: { outcome: 'failed', failedPhase: 'in_body' } })],
     ['stale', judged({ verdict: { pin: pin({ pin: 'stale' }) } })],
     ['stale_view', judged({ verdict: { pin: pin({ pin: 'stale_view' }) } })],
@@ -447,9 +448,10 @@ describe('sampling', () => {
     expect(tries.every((span) => span.spanContext().traceFlags === 1)).toBe(true);
   });
 
-  it('is not overruled for a plain failure, a drain, or what is just not slow', () => {
+  it('is not overruled for a plain failure or abort, a drain, or what is just not slow', () => {
     const plain = { exchange: { traceparent: unsampled } };
     expect(names(judged({ ...plain, verdict: { outcome: 'failed' } }))).toEqual([]);
+    expect(names(judged({ ...plain, verdict: { outcome: 'aborted' } }))).toEqual([]);
     expect(names(judged({ ...plain, verdict: { pin: pin({ pin: 'draining' }) } }))).toEqual([]);
     expect(names(judged({ exchange: { traceparent: unsampled, durationMs: 1000 } }))).toEqual([]);
   });

@@ -1,11 +1,13 @@
 import type { Outcome, Phase, Pin } from '../../model/verdict.ts';
 
-export const keptReasons = ['masked', 'exhausted', 'in_body', 'stale', 'stale_view', 'slow'] as const;
+export const keptReasons = ['masked', 'exhausted', 'aborted', 'in_body', 'stale', 'stale_view', 'slow'] as const;
 /** Why a trace that nobody sampled is kept. */
 export type KeptReason = (typeof keptReasons)[number];
 
 export interface KeepFacts {
   outcome: Outcome;
+  /** The caller left when an attempt had failed already. */
+  failedBeforeAbort: boolean;
   failedPhase: Phase | undefined;
   pin: Pin | undefined;
   /** The config expects pins of the cluster: they are no reason. */
@@ -23,6 +25,7 @@ export function isStale(pin: Pin): pin is 'stale' | 'stale_view' {
 /** What makes an exchange worth keeping, the first that holds. */
 export function keptReason({
   outcome,
+  failedBeforeAbort,
   failedPhase,
   pin,
   pinExpected,
@@ -30,6 +33,7 @@ export function keptReason({
   slowMs,
 }: KeepFacts): KeptReason | undefined {
   if (outcome === 'masked' || outcome === 'exhausted') return outcome;
+  if (outcome === 'aborted' && failedBeforeAbort) return outcome;
   if (failedPhase === 'in_body') return 'in_body';
   if (pin !== undefined && isStale(pin) && !pinExpected) return pin;
   return durationMs !== undefined && durationMs > slowMs ? 'slow' : undefined;

@@ -54,11 +54,11 @@ export class SpanWriter {
     const { exchange, verdict } = judged;
     const { cluster, durationMs } = exchange;
     const place = this.#rooted(placementOf(exchange));
-    const { outcome, failedPhase } = verdict;
+    const { outcome, failedBeforeAbort, failedPhase } = verdict;
     const slowMs = this.#options.sampling.slowMs(cluster);
     const pin = verdict.pin?.pin;
     const pinExpected = this.#isPinExpected(pin, cluster);
-    const reason = keptReason({ outcome, failedPhase, pin, pinExpected, durationMs, slowMs });
+    const reason = keptReason({ outcome, failedBeforeAbort, failedPhase, pin, pinExpected, durationMs, slowMs });
     const decision = this.#decide(place, reason, `${cluster ?? ''}\n${outcome}`, nowMs);
     if (!this.#counted(decision, 1 + exchange.attempts.length)) return undefined;
     const attempts = exchange.attempts.map((attempt, index) => attemptPlan(judged, index, attempt));
@@ -75,6 +75,7 @@ export class SpanWriter {
     const slowMs = this.#options.sampling.slowMs(cluster);
     const reason = keptReason({
       outcome: 'unknown',
+      failedBeforeAbort: false,
       failedPhase: undefined,
       pin: pin.pin,
       pinExpected: this.#isPinExpected(pin.pin, cluster),
