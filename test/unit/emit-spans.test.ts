@@ -383,6 +383,19 @@ describe('the parent', () => {
     expect(top.kind).toBe(SpanKind.INTERNAL);
   });
 
+  it('has client spans of its own for the attempts, if it says another span than the request’s: ours are inside then', () => {
+    const envoySpanId = 'eee19b7ec3c1b174';
+    const kindsUnder = (traceparent: string) => {
+      const { top, tries } = written(masked({ exchange: { envoyTraceId: traceId, envoySpanId, traceparent } }));
+      expect(top.parentSpanContext?.spanId).toBe(envoySpanId);
+      return tries.map(({ kind }) => kind);
+    };
+    expect(kindsUnder(`00-${traceId}-${callerSpan}-01`)).toEqual([SpanKind.INTERNAL, SpanKind.INTERNAL]);
+    expect(kindsUnder(`00-${traceId}-${envoySpanId}-01`)).toEqual([SpanKind.CLIENT, SpanKind.CLIENT]);
+    // Of another trace: it says nothing of Envoy's spans.
+    expect(kindsUnder(`00-${'a'.repeat(32)}-${callerSpan}-01`)).toEqual([SpanKind.CLIENT, SpanKind.CLIENT]);
+  });
+
   it('of a 64-bit trace id is the same id with zeros before it', () => {
     const { top } = written(judged({ exchange: { envoyTraceId: 'a3ce929d0e0e4736', envoySpanId: callerSpan } }));
     expect(top.spanContext().traceId).toBe('0000000000000000a3ce929d0e0e4736');

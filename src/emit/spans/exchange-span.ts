@@ -87,14 +87,19 @@ export function exchangePlan(
   };
 }
 
-/** The span of one attempt. `index` is its place in the exchange. */
-export function attemptPlan({ exchange, verdict }: JudgedExchange, index: number, attempt: Attempt): SpanPlan {
+/** The span of one attempt. `index` is its place in the exchange. `byEnvoy`: Envoy's tracer has a client span of it. */
+export function attemptPlan(
+  { exchange, verdict }: JudgedExchange,
+  index: number,
+  attempt: Attempt,
+  byEnvoy: boolean,
+): SpanPlan {
   const judged: AttemptVerdict | undefined = verdict.attempts[index];
   const error = judged?.result === 'failed' ? attemptError(judged, attempt) : undefined;
   const cluster = attempt.cluster ?? exchange.cluster;
   return {
     name: spanName(exchange.method, cluster),
-    kind: SpanKind.CLIENT,
+    kind: byEnvoy ? SpanKind.INTERNAL : SpanKind.CLIENT,
     startMs: attempt.startMs,
     // Without a duration nothing is claimed: a span of no length.
     endMs: attempt.startMs + (attempt.durationMs ?? 0),

@@ -23,6 +23,8 @@ export interface Placement {
   sampled: boolean | undefined;
   /** True if Envoy's own tracer made the parent: then it has the server span, and ours is inside. */
   underEnvoy: boolean;
+  /** True if Envoy's own tracer made a client span of each attempt too (`spawn_upstream_span`). */
+  attemptsByEnvoy: boolean;
 }
 
 /** Envoy's own span, else the ids that were injected and sent, else the span that was sent, else a new root. */
@@ -42,6 +44,7 @@ const newRoot: Placement = {
   parent: undefined,
   sampled: undefined,
   underEnvoy: false,
+  attemptsByEnvoy: false,
 };
 
 /** Envoy writes its own span into `traceparent`, so that stands in where the log does not name the span (Envoy 1.37). */
@@ -54,7 +57,10 @@ function underEnvoy({ envoyTraceId, envoySpanId, traceparent }: TraceFacts): Pla
   const spanId = envoySpanId ?? ofEnvoy?.spanId ?? '';
   if (!isValidTraceId(traceId) || !isValidSpanId(spanId)) return undefined;
   const sampled = ofEnvoy && isSampled(ofEnvoy);
-  return { ...newRoot, parent: remote(traceId, spanId, sampled === true), sampled, underEnvoy: true };
+  const parent = remote(traceId, spanId, sampled === true);
+  // Envoy 1.40: with `spawn_upstream_span` `traceparent` is the last attempt's. test/e2e/envoy-tracer.test.ts
+  const attemptsByEnvoy = ofEnvoy !== undefined && ofEnvoy.spanId !== spanId;
+  return { ...newRoot, parent, sampled, underEnvoy: true, attemptsByEnvoy };
 }
 
 function injectedPlace({ injected, traceparent }: TraceFacts): Placement | undefined {
@@ -63,7 +69,7 @@ function injectedPlace({ injected, traceparent }: TraceFacts): Placement | undef
   const { traceId, spanId, parentSpanId, sampled } = injected;
   const hasParent = parentSpanId !== undefined && isValidSpanId(parentSpanId);
   const parent = hasParent ? remote(traceId, parentSpanId, sampled) : undefined;
-  return { traceId, spanId, parent, sampled, underEnvoy: false };
+  return { ...newRoot, traceId, spanId, parent, sampled };
 }
 
 function underCaller({ traceparent }: TraceFacts): Placement | undefined {

@@ -61,7 +61,9 @@ export class SpanWriter {
     const reason = keptReason({ outcome, failedBeforeAbort, failedPhase, pin, pinExpected, durationMs, slowMs });
     const decision = this.#decide(place, reason, `${cluster ?? ''}\n${outcome}`, nowMs);
     if (!this.#counted(decision, 1 + exchange.attempts.length)) return undefined;
-    const attempts = exchange.attempts.map((attempt, index) => attemptPlan(judged, index, attempt));
+    const attempts = exchange.attempts.map((attempt, index) =>
+      attemptPlan(judged, index, attempt, place.attemptsByEnvoy),
+    );
     const plan = exchangePlan(judged, place.underEnvoy, this.#pinSpan(judged));
     return this.#write(exchange.reporter, place, plan, attempts, decision);
   }
