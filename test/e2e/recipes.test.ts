@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Handler } from '../../src/lab/behaviour.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
@@ -137,11 +137,9 @@ it('the page has the searches that are run here, and no others', () => {
   expect(recipes().map(({ searchFor }) => searchFor)).toEqual(Object.keys(findings));
 });
 
-describe.each(recipes())('the search for $searchFor', ({ searchFor, query }) => {
-  it('finds that, and nothing else', async (context: TestContext) => {
-    needPart(context, 'JAEGER_BIN');
-    const asked = query.replace(encodeURIComponent('10.0.0.7:8080'), encodeURIComponent(dead));
-    const found = await jaeger?.search(asked);
-    expect([...new Set(found?.map(subject))].toSorted()).toEqual(findings[searchFor]?.toSorted());
-  });
+it.for(recipes())('the search for $searchFor finds that, and nothing else', async ({ searchFor, query }, context) => {
+  needPart(context, 'JAEGER_BIN');
+  const asked = query.replace(encodeURIComponent('10.0.0.7:8080'), encodeURIComponent(dead));
+  const found = await jaeger?.search(asked);
+  expect([...new Set(found?.map(subject))].toSorted()).toEqual(findings[searchFor]?.toSorted());
 });
