@@ -1,9 +1,5 @@
-import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { type Cleanup, dieWithUs } from '../../src/lab/cleanup.ts';
-import { freePort } from '../../src/lab/free-port.ts';
-import { tempDir } from '../../src/lab/temp-dir.ts';
+import type { Cleanup } from '../../src/lab/cleanup.ts';
+import { startJaeger as startJaegerProcess } from '../../src/lab/jaeger.ts';
 import { until } from './until.ts';
 
 /** A span as `/api/traces` tells it. */
@@ -45,52 +41,17 @@ export interface Jaeger {
   whole(traceId: string, spans: number): Promise<JaegerTrace>;
 }
 
-/** A real Jaeger with its storage in memory; up when this resolves. */
+/** A real Jaeger with its storage in memory, as a test asks it; up when this resolves. */
 export async function startJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger> {
-  // A port that was free may be another's by the time Jaeger listens on it: it then ends at once, and tries others.
-  for (let tries = 3; ; tries -= 1) {
-    const jaeger = await tryJaeger(cleanup, bin);
-    if (jaeger !== undefined) return jaeger;
-    if (tries === 1) throw new Error('Jaeger ended at once, three times');
-  }
-}
-
-/** `undefined`: it ended before it was up. */
-async function tryJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger | undefined> {
-  const dir = cleanup.use(tempDir());
-  const [query, queryGrpc, grpc, http] = [await freePort(), await freePort(), await freePort(), await freePort()].map(
-    (port) => `127.0.0.1:${port}`,
-  );
-  const config = {
-    service: {
-      extensions: ['jaeger_storage', 'jaeger_query'],
-      pipelines: { traces: { receivers: ['otlp'], exporters: ['jaeger_storage_exporter'] } },
-      telemetry: { metrics: { level: 'none' } },
-    },
-    extensions: {
-      jaeger_query: { storage: { traces: 'mem' }, http: { endpoint: query }, grpc: { endpoint: queryGrpc } },
-      jaeger_storage: { backends: { mem: { memory: { max_traces: 1000 } } } },
-    },
-    receivers: { otlp: { protocols: { grpc: { endpoint: grpc }, http: { endpoint: http } } } },
-    exporters: { jaeger_storage_exporter: { trace_storage: 'mem' } },
-  };
-  const file = path.join(dir.path, 'jaeger.yaml');
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify(config));
-  const child = spawn(bin, ['--config', file], { stdio: 'ignore' });
-  dieWithUs(child);
-  cleanup.defer(() => child.kill('SIGKILL'));
-  const isUp = async () => (await fetch(`http://${query}/api/services`).catch(() => undefined))?.ok === true;
-  await until('Jaeger', async () => child.exitCode !== null || (await isUp()));
-  if (child.exitCode !== null) return undefined;
+  const { url, grpc, http } = cleanup.use(await startJaegerProcess(bin));
   const search = async (text: string) => {
-    const answer = await fetch(`http://${query}/api/traces?${text}`);
+    const answer = await fetch(`${url}/api/traces?${text}`);
     return ((await answer.json()) as { data: JaegerTrace[] | null }).data ?? [];
   };
   return {
-    grpc: `http://${grpc}`,
-    http: `http://${http}`,
-    url: `http://${query}`,
+    grpc,
+    http,
+    url,
     search,
     async find(service, tags, sinceMs) {
       const asked = new URLSearchParams({
