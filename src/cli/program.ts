@@ -70,8 +70,9 @@ export function createProgram(around: ProgramOptions, exit: (code: number) => vo
     .command('demo')
     .description('play five scenarios on a real Envoy on this machine')
     .option('--keep', 'leave it running, with traffic, until Ctrl-C')
+    .option('--backends', 'with Jaeger, Prometheus and Alertmanager, where they are, and an alert that fires')
     .helpOption('--help', 'print this help')
-    .action((flags: { keep?: true }) => run(() => demo(flags.keep === true, around)));
+    .action((flags: DemoFlags) => run(() => demo(flags, around)));
 
   return program;
 }
@@ -110,6 +111,11 @@ function append(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 
+interface DemoFlags {
+  keep?: true;
+  backends?: true;
+}
+
 interface ServeFlags {
   config?: string;
   grpc?: string;
@@ -126,7 +132,7 @@ function overridesOf({ grpc, http, logLevel }: ServeFlags): ConfigOverrides {
   };
 }
 
-async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
+async function demo({ keep, backends }: DemoFlags, around: ProgramOptions): Promise<number> {
   const interrupt = new AbortController();
   let stoppedBy = '';
   const watch = async () => {
@@ -136,8 +142,10 @@ async function demo(keep: boolean, around: ProgramOptions): Promise<number> {
   void watch();
   const end = await runDemo({
     program: around.self,
-    otlpEndpoint: around.env['OTEL_EXPORTER_OTLP_ENDPOINT'],
-    keep,
+    otlpEndpoint: around.env['OTEL_EXPORTER_OTLP_ENDPOINT'] || undefined,
+    keep: keep === true,
+    backends: backends === true,
+    env: around.env,
     colour: around.colour,
     say: around.out,
     signal: interrupt.signal,

@@ -4,8 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { type OtlpReceiver, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { needPart } from '../support/part.ts';
 import { until } from '../support/until.ts';
 
+const backends = ['JAEGER_BIN', 'PROMETHEUS_BIN', 'ALERTMANAGER_BIN'] as const;
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 let child: ChildProcess | undefined;
 let otlp: OtlpReceiver | undefined;
@@ -59,6 +61,36 @@ it('plays the five scenarios, meets every shape, sends its spans where it is tol
   expect(outcomes).toContain('masked');
   expect(new Set(otlp.spans.map((span) => span.attributes['sidelight.pin']))).toContain('stale');
   expect(demo.output()).toContain('In Jaeger');
+});
+
+it('with --backends shows the alert of a masked failure firing and resolved, and where each backend is', async (context) => {
+  const env = Object.fromEntries(backends.map((name) => [name, needPart(context, name)]));
+  // Nothing else may say where the spans go.
+  const demo = startDemo(['--backends', '--keep'], { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: '' });
+  await until('the scenarios to be played', () => demo.output().includes('Still running'), 110_000);
+  const output = demo.output();
+  expect(output).toMatch(/^AL .* 4 of 4$/m);
+  expect(output).toMatch(/SidelightMaskedFailuresFast: .*firing in Alertmanager after [\d.]+ s/);
+  expect(output).toMatch(/runbook \S+\/SidelightMaskedFailuresFast\.md/);
+  expect(output).toMatch(/there Jaeger shows [1-9]\d* of them, such as [0-9a-f]{32}/);
+  expect(output).toMatch(/the server is repaired: resolved after [\d.]+ s/);
+  for (const name of ['Jaeger', 'Prometheus', 'Alertmanager']) {
+    const url = new RegExp(`^  ${name} +(http://\\S+)`, 'm').exec(output)?.[1] ?? '';
+    expect([name, (await fetch(url)).status]).toEqual([name, 200]);
+  }
+  const started = descendants(demo.pid);
+  demo.signal('SIGINT');
+  expect(await demo.ended).toBe(0);
+  await until('its processes to be gone', () => started.every((pid) => parentOf(pid) === undefined));
+}, 130_000);
+
+it('says of each backend that is missing how to get it, and goes on without', async () => {
+  const none = Object.fromEntries(backends.map((name) => [name, '']));
+  const demo = startDemo(['--backends'], { ...none, PATH: '' });
+  await until('its first scenario', () => demo.output().includes('\nA1  '), 30_000);
+  for (const name of backends) expect(demo.output()).toMatch(new RegExp(`No \\w+: set ${name}, .*To get it: `));
+  demo.signal('SIGINT');
+  expect(await demo.ended).toBe(130);
 });
 
 it('leaves no process behind when it is interrupted', async () => {

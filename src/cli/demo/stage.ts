@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { behaviourFromPath, type Handler } from '../../lab/behaviour.ts';
 import { startBlackhole } from '../../lab/blackhole.ts';
 import type { Cleanup } from '../../lab/cleanup.ts';
 import { commonHttpOptions, dnsCluster, staticCluster } from '../../lab/clusters.ts';
@@ -67,10 +68,20 @@ export async function setStage(
           extra: manyRetries,
         }),
       ),
+      staticCluster(
+        [oldIp, newIp].map((ip) => `${ip}:${upstreams.port}`),
+        { name: 'al', extra: manyRetries },
+      ),
       dnsCluster({ ...shared, name: 'a1', kind: 'STRICT_DNS', host: hostOf('a1') }),
       dnsCluster({ ...shared, name: 'a3', kind: 'LOGICAL_DNS', host: hostOf('a3') }),
     ],
-    routes: [route('b1', 'b1', istioRetries), route('b2', 'b2'), route('a1', 'a1'), route('a3', 'a3')],
+    routes: [
+      route('b1', 'b1', istioRetries),
+      route('b2', 'b2'),
+      route('a1', 'a1'),
+      route('a3', 'a3'),
+      route('al', 'al', { ...istioRetries, retry_on: '5xx' }),
+    ],
     // As Envoy up to 1.38, and so Istio 1.30, behaves: LOGICAL_DNS keeps its connections after a flip.
     runtime: { 'envoy.reloadable_features.enable_new_dns_implementation': false },
   });
@@ -86,11 +97,22 @@ export function hostOf(cluster: string): string {
   return `${cluster}.demo.test`;
 }
 
-/** Looks again until it holds. Throws after ten seconds with what was waited for. */
-export async function untilTrue(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+/** Lets the old server answer the requests of cluster `al` with 503, or as it did before. */
+export function makeFaulty({ upstreams }: Stage, faulty: boolean): void {
+  const broken: Handler = (request) =>
+    request.path.startsWith('/al') ? { kind: 'respond', status: 503 } : behaviourFromPath(request);
+  upstreams.handle(faulty ? broken : behaviourFromPath, oldIp);
+}
+
+/** Looks again until it holds. Throws after `patienceMs` with what was waited for. */
+export async function untilTrue(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  patienceMs = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + patienceMs;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`waited ten seconds in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${patienceMs / 1000} s in vain for ${what}`);
     await sleep(50);
   }
 }

@@ -1,31 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { http1Client } from '../../../lab/http1-client.ts';
-import { drive, type LoadClient } from '../../../lab/load.ts';
 import { askDrained } from '../ask-drained.ts';
 import { sumOf } from '../prometheus-text.ts';
 import { check, type Finding, type Scenario } from '../scenario.ts';
 import type { ApiPin } from '../sidelight-process.ts';
 import { graceMs, hostOf, newIp, oldIp, type Stage, untilTrue } from '../stage.ts';
-
-interface Traffic {
-  client: LoadClient;
-  stop: () => Promise<void>;
-}
-
-/** Keeps sending to a cluster until `stop`. */
-function keepSending(stage: Stage, cluster: string): Traffic {
-  const client = http1Client(stage.port, 4);
-  const ending = new AbortController();
-  const done = drive(() => client.request(`/${cluster}`), { concurrency: 4, pauseMs: 20, signal: ending.signal });
-  return {
-    client,
-    stop: async () => {
-      ending.abort();
-      await done;
-      client.close();
-    },
-  };
-}
+import { keepSending, type Traffic } from '../traffic.ts';
 
 function flip(stage: Stage, cluster: string): void {
   stage.dns.set(hostOf(cluster), { kind: 'addresses', addresses: [newIp], ttlSeconds: 1 });
