@@ -11,7 +11,8 @@ const pages = [
   ...readdirSync(new URL('docs/', root))
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
-  ...['decisions', 'doctor', 'reference'].flatMap((folder) =>
+  'monitoring/grafana/README.md',
+  ...['decisions', 'doctor', 'reference', 'runbooks'].flatMap((folder) =>
     readdirSync(new URL(`docs/${folder}/`, root)).map((file) => `docs/${folder}/${file}`),
   ),
 ];
