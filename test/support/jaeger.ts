@@ -15,7 +15,6 @@ export interface JaegerSpan {
   /** µs. */
   duration: number;
   tags: { key: string; value: unknown }[];
-  processID: string;
   /** What Jaeger itself has to say of it. */
   warnings: string[] | null;
 }
@@ -70,7 +69,7 @@ export async function startJaeger(cleanup: Cleanup, bin: string): Promise<Jaeger
     async whole(traceId, spans) {
       let trace: JaegerTrace | undefined;
       await until(`${spans} spans of trace ${traceId}`, async () => {
-        const answer = (await (await fetch(`http://${query}/api/traces/${traceId}`)).json()) as {
+        const answer = (await (await fetch(`${url}/api/traces/${traceId}`)).json()) as {
           data: JaegerTrace[] | null;
         };
         trace = answer.data?.at(0);
