@@ -27,7 +27,7 @@ export const endpointAlerts: readonly AlertRule[] = [
     forSeconds: ({ thresholds }) => thresholds.staleHttp,
     summary: `HTTP still goes to ${endpoint}, which left`,
     description: `${who} keeps a pool to it; the oldest connection is {{ $value | humanizeDuration }} old. Success tells nothing here: the old site answers.`,
-    traces: { operation: 'stale pin', fromLabels: onEndpoint },
+    traces: { operation: 'stale pin', fromLabels: [...onEndpoint, a.layer] },
   },
   {
     name: 'SidelightStalePinTcp',
@@ -39,7 +39,7 @@ export const endpointAlerts: readonly AlertRule[] = [
     forSeconds: ({ thresholds }) => thresholds.staleTcp,
     summary: `TCP sessions stay on ${endpoint}, which left`,
     description: `${who} holds them; the oldest is {{ $value | humanizeDuration }} old. Only their end moves them.`,
-    traces: { operation: 'stale pin', fromLabels: onEndpoint },
+    traces: { operation: 'stale pin', fromLabels: [...onEndpoint, a.layer] },
   },
   {
     name: 'SidelightStalePinBytes',
