@@ -50,6 +50,8 @@ export interface IstioProxyOptions {
   sidelightPort: number;
   /** EnvoyFilters and others, beside the fixtures that the proxy needs. */
   yaml?: readonly string[];
+  /** The mesh config; `mesh.yaml` unless told otherwise. */
+  mesh?: string;
   /** Of Istio. */
   version?: string;
 }
@@ -122,14 +124,14 @@ async function startProxy(
   cleanup: Cleanup,
   node: IstioNode,
   fixtures: readonly string[],
-  { net: prefix, sidelightPort, yaml = [] }: IstioProxyOptions,
+  { net: prefix, sidelightPort, mesh = 'mesh.yaml', yaml = [] }: IstioProxyOptions,
 ): Promise<{ envoy: EnvoyProcess; pki: string }> {
   const programs = { efcheck: needPart(context, 'EFCHECK'), peer: needPart(context, 'PEER_BIN') };
   const dir = cleanup.use(tempDir());
   writePki(dir.path, needPart(context, 'OPENSSL'));
   const at = (last: number, port: number) => `${prefix}.${last}:${port}`;
   const [control, secrets] = [at(2, istioPorts.control), at(2, istioPorts.secrets)];
-  const files = writeFixtures(dir.path, ['mesh.yaml', ...fixtures, ...yaml], values(prefix, sidelightPort));
+  const files = writeFixtures(dir.path, [mesh, ...fixtures, ...yaml], values(prefix, sidelightPort));
   await serve(cleanup, dir, programs.efcheck, ['-serve', control, '-mesh', ...files], control);
   const peer = [
     '-grpc',
