@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+
 /** One answer. `GET` sends the body, `HEAD` only its length. */
 export interface Answer {
   status: number;
@@ -5,6 +7,11 @@ export interface Answer {
   /** Whole, or in pieces that are made as the client reads. */
   body: string | Iterable<string>;
   headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer without an end: events, until either side closes. `HEAD` is told the headers of none. */
+export interface EventStream {
+  open: (response: ServerResponse) => void;
 }
 
 /** Answers are data for tools on this machine: no page may frame, guess, cache or embed them. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Answer, problem, securityHeaders } from './answer.ts';
+import { type Answer, type EventStream, problem, securityHeaders } from './answer.ts';
 import { isLocalHostHeader } from './host-check.ts';
 import { type AdminSources, routes } from './routes.ts';
 
@@ -11,6 +11,8 @@ export interface HandleOptions {
   localOnly: boolean;
   /** A callback threw. */
   onError: (error: unknown) => void;
+  /** The answer has no end: it may take as long as it likes. */
+  onStream: () => void;
 }
 
 const longestUrl = 2048;
@@ -21,7 +23,7 @@ export async function handle(
   response: ServerResponse,
   options: HandleOptions,
 ): Promise<void> {
-  let answer: Answer;
+  let answer: Answer | EventStream;
   try {
     answer = answerTo(request, options);
   } catch (error) {
@@ -29,7 +31,10 @@ export async function handle(
     answer = problem(500, 'internal', 'The answer could not be made; the log says why.');
   }
   try {
-    await send(request, response, answer);
+    if ('open' in answer) {
+      options.onStream();
+      answer.open(response);
+    } else await send(request, response, answer);
   } catch (error) {
     // A client that leaves is no error of ours; a body that cannot be made is, and its client sees it cut off.
     if (!isClientGone(error)) options.onError(error);
@@ -42,17 +47,22 @@ function isClientGone(error: unknown): boolean {
   return code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-function answerTo({ method, url = '/', headers }: IncomingMessage, { sources, localOnly }: HandleOptions): Answer {
+function answerTo(
+  { method, url = '/', headers }: IncomingMessage,
+  { sources, localOnly }: HandleOptions,
+): Answer | EventStream {
   if (localOnly && !isLocalHostHeader(headers.host))
     return problem(403, 'foreign_host', 'This port answers to localhost and loopback addresses only.');
   if (url.length > longestUrl) return problem(414, 'uri_too_long', `A URL may have ${longestUrl} characters.`);
   const parsed = URL.parse(url, 'http://localhost');
+  const file = parsed === null ? undefined : sources.page?.files.get(parsed.pathname);
   const route = parsed === null ? undefined : routes.get(parsed.pathname);
-  if (parsed === null || route === undefined)
+  if (parsed === null || (route === undefined && file === undefined))
     return problem(404, 'not_found', `There is: ${[...routes.keys()].join(', ')}`);
   if (method !== 'GET' && method !== 'HEAD')
     return problem(405, 'method_not_allowed', 'This port only reads.', { allow: 'GET, HEAD' });
-  return route(sources, parsed.searchParams);
+  if (file !== undefined || route === undefined) return file ?? problem(404, 'not_found', '');
+  return route(sources, parsed.searchParams, method);
 }
 
 async function send(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {

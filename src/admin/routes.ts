@@ -1,7 +1,8 @@
 import { parseHostPort } from '../lib/host-port.ts';
 import { canonicalIp } from '../lib/ip.ts';
 import { type Outcome, outcomes } from '../model/verdict.ts';
-import { type Answer, json, problem } from './answer.ts';
+import { type Answer, type EventStream, json, problem } from './answer.ts';
+import { type PagePart, pageParts, type Viewers } from './viewers.ts';
 
 /** Whether Sidelight can serve, and what is missing if not. */
 export interface Readiness {
@@ -18,6 +19,17 @@ export interface AdminSources {
   endpoints: (query: EndpointsQuery) => unknown;
   clusters: () => unknown;
   reporters: () => unknown;
+  /** `undefined`: it is switched off. */
+  page: PageSources | undefined;
+}
+
+/** What the live page is made of. */
+export interface PageSources {
+  /** By path, `/` among them. */
+  files: ReadonlyMap<string, Answer>;
+  viewers: Viewers;
+  /** The last minutes of these clusters; `''` is the one without a name. */
+  history: (clusters: ReadonlySet<string>) => unknown;
 }
 
 /** Which exchanges are asked for; all of what is given must fit. */
@@ -37,7 +49,7 @@ export interface EndpointsQuery {
   endpoint: { ip: string; port: number | undefined } | undefined;
 }
 
-type Route = (sources: AdminSources, query: URLSearchParams) => Answer;
+type Route = (sources: AdminSources, query: URLSearchParams, method: 'GET' | 'HEAD') => Answer | EventStream;
 
 const defaultLimit = 50;
 const longestList = 500;
@@ -52,6 +64,11 @@ export const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['/api/v1/endpoints', (sources, query) => endpoints(sources, query)],
   ['/api/v1/clusters', (sources) => json(200, sources.clusters())],
   ['/api/v1/reporters', (sources) => json(200, sources.reporters())],
+  ['/api/v1/history', ({ page }, query) => (page === undefined ? switchedOff() : history(page, query))],
+  [
+    '/api/v1/events',
+    ({ page }, query, method) => (page === undefined ? switchedOff() : events(page.viewers, query, method)),
+  ],
 ]);
 
 function readiness({ ready, reasons }: Readiness): Answer {
@@ -81,6 +98,29 @@ function endpoints(sources: AdminSources, query: URLSearchParams): Answer {
   const cluster = query.get('cluster') ?? undefined;
   const host = query.get('host')?.toLowerCase();
   return json(200, sources.endpoints({ cluster, host, endpoint }));
+}
+
+function switchedOff(): Answer {
+  return problem(404, 'page_off', 'The page and what it asks are switched off: page.enabled is false.');
+}
+
+const mostHistories = 100;
+
+function history(page: PageSources, query: URLSearchParams): Answer {
+  const clusters = query.getAll('cluster');
+  if (clusters.length === 0 || clusters.length > mostHistories)
+    return problem(400, 'bad_query', `cluster must be there 1 to ${mostHistories} times`);
+  return json(200, page.history(new Set(clusters)));
+}
+
+function events(viewers: Viewers, query: URLSearchParams, method: 'GET' | 'HEAD'): Answer | EventStream {
+  const asked = query.get('parts')?.split(',') ?? pageParts;
+  const parts = asked.map((name) => pageParts.find((part) => part === name));
+  if (parts.includes(undefined)) return problem(400, 'bad_query', `parts must be of: ${pageParts.join(', ')}`);
+  if (method === 'HEAD') return { status: 200, contentType: 'text/event-stream; charset=utf-8', body: '' };
+  if (viewers.isFull) return problem(503, 'too_many_viewers', 'Close another page first.', { 'retry-after': '10' });
+  const known = parts.filter((part): part is PagePart => part !== undefined);
+  return { open: (response) => viewers.open(response, [...new Set(known)]) };
 }
 
 function parseEndpoint(text: string): EndpointsQuery['endpoint'] {

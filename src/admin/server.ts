@@ -19,7 +19,7 @@ export interface AdminLimits {
 }
 
 export const defaultAdminLimits: AdminLimits = {
-  connections: 64,
+  connections: 160,
   headerBytes: 8192,
   requestMs: 10_000,
   idleMs: 30_000,
@@ -58,7 +58,8 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     (request, response) => {
       const cut = setTimeout(() => response.destroy(), limits.answerMs);
       response.once('close', () => clearTimeout(cut));
-      void handle(request, response, { sources, localOnly, onError });
+      const onStream = () => clearTimeout(cut);
+      void handle(request, response, { sources, localOnly, onError, onStream });
     },
   );
   server.maxConnections = limits.connections;
@@ -66,7 +67,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   server.on('clientError', refuse);
   await listening(server, host, port);
   server.on('error', onError);
-  return { port: boundPort(server), close: (withinMs) => close(server, withinMs) };
+  return { port: boundPort(server), close: (withinMs) => close(server, sources, withinMs) };
 }
 
 /** What is not HTTP, or too much of it, gets a short answer if the socket still takes one. */
@@ -101,13 +102,14 @@ function boundPort(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-function close(server: Server, withinMs: number): Promise<void> {
+function close(server: Server, sources: AdminSources, withinMs: number): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), withinMs);
     server.close(() => {
       clearTimeout(cut);
       resolve();
     });
+    sources.page?.viewers.close();
     server.closeIdleConnections();
   });
 }

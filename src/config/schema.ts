@@ -165,9 +165,18 @@ const traces = section(
       .meta({ unit: 'exchanges/s', meaning: 'Unsampled exchanges kept for a reason, per cluster and outcome.' }),
     keepBurst: whole(20, [1, 100_000], 'exchanges', 'As keepPerSecond, at once.'),
     slowMs: whole(second, [1, day], 'ms', 'Exchanges that take longer are kept.'),
-    jaegerUrl: url('Where Jaeger is, to link to a trace.'),
+    jaegerUrl: url(
+      'Where Jaeger is, or another viewer: the page links to a trace there. {traceId} stands for the id; without it, /trace/{traceId} is added.',
+    ),
   },
   'Which exchanges become spans.',
+);
+
+const page = section(
+  {
+    enabled: z.boolean().default(true).meta({ meaning: 'Whether listen.http serves the live page at /.' }),
+  },
+  'The live page.',
 );
 
 const otlp = section(
@@ -228,6 +237,7 @@ export const configSchema = z
     join,
     pins,
     traces,
+    page,
     otlp,
     limits,
     log,

@@ -26,6 +26,7 @@ import type { IsPinExpected } from './pin-expected.ts';
 import { type RecentExchange, RecentExchanges, type RecentQuery } from './recent.ts';
 import type { Sampling } from './spans/span-writer.ts';
 import type { TaggedResponse } from './tagged-response.ts';
+import { ClusterTally } from './tally/cluster-tally.ts';
 
 export interface EmitLimits extends Omit<SeriesLimits, 'idleMs'> {
   /** Exchanges that the API can list. */
@@ -40,6 +41,8 @@ const workloads = 1000;
 const buckets = 10_000;
 /** Stale pins whose span exchanges can link to. */
 const maxPins = 10_000;
+/** Clusters, once per reporter kind, whose last 15 minutes the page can draw: 11 kB each. */
+const maxTallies = 1000;
 
 export interface EmitSampling extends Omit<Sampling, 'kept' | 'isPinExpected'> {
   /** Exchanges kept although unsampled, per cluster and outcome. */
@@ -58,6 +61,8 @@ export interface EmitOptions {
   /** Epoch ms. */
   now: () => number;
   sampling: EmitSampling;
+  /** Whether to count for the page. Absent: no. */
+  tally?: boolean;
   sources: Partial<GaugeSources>;
   isPinExpected: IsPinExpected;
   /** Already limited to one per signal and 30 s. */
@@ -76,6 +81,8 @@ export interface Emit {
   pinEvent: (event: PinEvent, life: PinLife | ClearedPin) => void;
   self: SelfMetrics;
   recent: (query: RecentQuery) => RecentExchange[];
+  /** What the page shows of each cluster; `undefined`: there is no page, so nothing is counted for it. */
+  tally: ClusterTally | undefined;
   /** What `/metrics` answers. */
   scrape: () => Scrape;
   /** Where telemetry goes, for a start-up line; and variables that were not understood. */
@@ -99,6 +106,7 @@ export function createEmit(options: EmitOptions): Emit {
   );
   const metrics = new DomainMetrics(table, isPinExpected);
   const recent = new RecentExchanges(limits.recentExchanges);
+  const tally = options.tally === true ? new ClusterTally(Math.min(maxTallies, limits.clusters)) : undefined;
   const failures = new ExportFailures(options.onExportFailure, now);
   const collect = createCollector({ table, self, sources: options.sources, now });
   const resource = ownResource(options.resource, settings);
@@ -110,15 +118,18 @@ export function createEmit(options: EmitOptions): Emit {
     self,
     settings,
     problems,
+    tally,
     exchange(judged) {
       const nowMs = now();
       metrics.exchange(judged, nowMs);
+      tally?.exchange(judged, nowMs);
       if (judged.exchange.incomplete !== undefined) self.incomplete(judged.exchange.incomplete);
       recent.add(judged, traces?.writer.exchange(judged, nowMs), nowMs);
     },
     tagged(tagged) {
       const nowMs = now();
       metrics.tagged(tagged, nowMs);
+      tally?.tagged(tagged, nowMs);
       self.incomplete('profile_tag');
       traces?.writer.tagged(tagged, nowMs);
     },

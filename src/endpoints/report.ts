@@ -24,6 +24,8 @@ export interface EndpointQuery {
   endpoint?: { ip: string; port: number | undefined } | undefined;
   /** The name that the cluster's source asked, in small letters. */
   host?: string | undefined;
+  /** Only the addresses that left somewhere, in every cluster that knows them. Absent: those too that did not. */
+  left?: boolean;
 }
 
 interface Judged {
@@ -72,7 +74,7 @@ export function endpointReports(facts: ReportFacts, query: EndpointQuery): Endpo
   for (const judged of facts.inUse) rows.hold(judged, stateInUse(judged.connection));
   for (const judged of facts.parked) rows.hold(judged, 'unseen');
   for (const view of facts.view.clusters()) rows.addListed(view);
-  const all = rows.all();
+  const all = query.left === true ? leftSomewhere(rows.all(), facts.view) : rows.all();
   const usesOf = clusterUses(facts.uses, all);
   const proxiesOf = Map.groupBy(facts.view.proxies(), ({ cluster }) => cluster);
   const detail = detailFor(all.length);
@@ -81,6 +83,12 @@ export function endpointReports(facts: ReportFacts, query: EndpointQuery): Endpo
       report(row, facts, { uses: usesOf.get(row.cluster) ?? 0, proxies: proxiesOf.get(row.cluster) ?? [] }, detail),
     )
     .toSorted((a, b) => order[a.state] - order[b.state] || held(b) - held(a) || b.requests - a.requests);
+}
+
+function leftSomewhere(rows: readonly Row[], view: DiscoveryView): Row[] {
+  const texts = view.clusters().flatMap(({ left }) => [...left.keys()]);
+  const addresses = new Set(texts.map((text) => parseHostPort(text)?.host ?? text));
+  return rows.filter(({ endpoint: { ip } }) => ip !== undefined && addresses.has(ip));
 }
 
 /** How many listed endpoints of each cluster with traffic were not used in the window. */

@@ -8,6 +8,7 @@ const commands = {
   PROMTOOL: 'promtool',
   PROMETHEUS_BIN: 'prometheus',
   ALERTMANAGER_BIN: 'prometheus-alertmanager',
+  CHROMIUM_BIN: 'chromium',
   PEER_BIN: 'peer',
   EFCHECK: 'efcheck',
   OPENSSL: 'openssl',

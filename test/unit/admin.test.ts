@@ -18,6 +18,7 @@ function sourcesWith(overrides: Partial<AdminSources> = {}): AdminSources {
     endpoints: (query) => [query],
     clusters: () => ['clusters'],
     reporters: () => ['reporters'],
+    page: undefined,
     ...overrides,
   };
 }
@@ -125,7 +126,7 @@ describe('the HTTP port', () => {
       {
         error: 'not_found',
         message:
-          'There is: /healthz, /readyz, /metrics, /api/v1/exchanges, /api/v1/pins, /api/v1/endpoints, /api/v1/clusters, /api/v1/reporters',
+          'There is: /healthz, /readyz, /metrics, /api/v1/exchanges, /api/v1/pins, /api/v1/endpoints, /api/v1/clusters, /api/v1/reporters, /api/v1/history, /api/v1/events',
       },
     ]);
   });

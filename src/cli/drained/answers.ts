@@ -9,6 +9,9 @@ import { sourceKinds } from '../../model/view.ts';
  * this command does not know is an error and never taken for something else.
  */
 
+/** Read only, so that an answer that was made here fits too. */
+type Seen<T> = { readonly [K in keyof T]: Seen<T[K]> };
+
 const ms = z.number();
 const count = z.number().min(0);
 
@@ -68,7 +71,7 @@ export const endpointsAnswer = z.object({
   truncated: z.boolean(),
   endpoints: z.array(endpoint),
 });
-export type EndpointsSeen = z.output<typeof endpointsAnswer>;
+export type EndpointsSeen = Seen<z.output<typeof endpointsAnswer>>;
 export type EndpointSeen = EndpointsSeen['endpoints'][number];
 export type HolderSeen = EndpointSeen['holders'][number];
 
@@ -95,7 +98,7 @@ export const reportersAnswer = z.object({
     }),
   ),
 });
-export type ReportersSeen = z.output<typeof reportersAnswer>;
+export type ReportersSeen = Seen<z.output<typeof reportersAnswer>>;
 
 /** `/api/v1/clusters` */
 export const clustersAnswer = z.object({

@@ -48,6 +48,8 @@ export interface Rooms {
   books: Books;
   ingress: Ingress;
   lag: LagMeter;
+  /** A meter of its own: to ask one is to begin anew, and the scrape asks `lag`. */
+  pageLag: LagMeter;
   /** Epoch ms, as the clock is now. */
   startedMs: () => number;
   /** Nothing is to be said about ages before this: the clock may have been set. */
@@ -66,6 +68,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
   const { config, logger, now } = options;
   const ground: Ground = { ...options, rules: createClusterRules(config) };
   const lag = new LagMeter();
+  const pageLag = new LagMeter();
   const discovery = buildDiscovery(ground, {
     restored,
     onChange(change) {
@@ -81,6 +84,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
     otlp: { ...config.otlp, endpoint: config.otlp.endpoint },
     env: options.env,
     now,
+    tally: config.page.enabled,
     sampling: {
       ratio: config.traces.rootSampleRatio,
       keptPerSecond: config.traces.keepPerSecond,
@@ -113,6 +117,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
     books,
     ingress,
     lag,
+    pageLag,
     ...time,
   };
 }

@@ -27,7 +27,7 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
     await rooms.discovery.start();
     rooms.expected?.start();
     kept?.attach(rooms);
-    admin = await openAdmin(rooms, state);
+    admin = await openAdmin(rooms, options.version, state);
     const grpcPort = await rooms.ingress.bind(config.listen.grpc);
     state.serving = true;
     rooms.ingress.setServing(true);
@@ -47,7 +47,7 @@ export async function startSidelight(options: SidelightOptions): Promise<Sidelig
 }
 
 async function stop(rooms: Rooms, admin: Admin | undefined, kept: State | undefined, withinMs: number): Promise<void> {
-  const { ingress, recorder, discovery, expected, emit, lag, beats } = rooms;
+  const { ingress, recorder, discovery, expected, emit, lag, pageLag, beats } = rooms;
   await ingress.drain(withinMs / 2);
   for (const beat of beats) clearInterval(beat);
   recorder.flush();
@@ -56,4 +56,5 @@ async function stop(rooms: Rooms, admin: Admin | undefined, kept: State | undefi
   expected?.stop();
   await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
   lag.stop();
+  pageLag.stop();
 }
