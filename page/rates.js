@@ -8,7 +8,7 @@
 export function ratesOf(counts) {
   const { ok = 0, masked = 0, hedged = 0, exhausted = 0, failed = 0, aborted = 0, unknown = 0 } = counts;
   const { localSuccess = 0, localClientError = 0, localServerError = 0 } = counts;
-  const { attempts = 0, attempted = 0, attemptsOk = 0, attemptsFailed = 0, maskedMs = 0 } = counts;
+  const { attempts = 0, attempted = 0, attemptsOk = 0, attemptsFailed = 0, maskedMs = 0, retried = 0 } = counts;
   const hidden = masked - hedged;
   const firstTry = ok + localSuccess;
   const counted = firstTry + hidden + exhausted + failed + localServerError;
@@ -28,6 +28,7 @@ export function ratesOf(counts) {
     failedCount: exhausted + failed + localServerError,
     abortedCount: aborted,
     unknownCount: unknown,
+    retriedCount: retried,
   };
 }
 

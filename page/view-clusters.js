@@ -121,45 +121,46 @@ function table(rows, state) {
 function clusterRow(row, { histories, link }) {
   const { rates, cluster, reporterKind } = row;
   const key = `${reporterKind}\n${cluster ?? ''}`;
-  const name = cluster ?? '(no cluster)';
   return h(
     'tr',
     { key },
     h(
       'th',
       { scope: 'row' },
-      link({ view: 'exchanges', q: cluster ?? '', page: 0 }, name, 'name'),
+      link({ view: 'exchanges', q: cluster ?? '', page: 0 }, cluster ?? '(no cluster)', 'name'),
       h('div', { class: 'dim' }, `${spaced(reporterKind)} · ${listingText(row.listing)}`),
     ),
+    cell('Requests', count(rates.all), unknownText(rates)),
+    rateCell('Effective', 'effective', rates.effective),
+    rateCell('First-try', 'first-try', rates.firstTry),
+    rateCell('Actual', 'actual', rates.actual),
     h(
       'td',
-      { class: 'number' },
-      count(rates.all),
-      rates.unknownCount > 0 ? h('div', { class: 'dim' }, `${count(rates.unknownCount)} unknown`) : null,
-    ),
-    rateCell(rates.effective, 'effective'),
-    rateCell(rates.firstTry, 'first-try'),
-    rateCell(rates.actual, 'actual'),
-    h(
-      'td',
-      { class: 'number', 'data-rate': 'masked' },
+      { class: 'number', 'data-rate': 'masked', 'data-label': 'Masked' },
       rates.masked > 0 ? maskedCell(rates, row.causes) : percent(rates.masked),
     ),
-    h(
-      'td',
-      { class: 'number' },
-      rates.maskedMs === undefined ? '–' : `${duration(rates.maskedMs)} each`,
-      rates.maskedMs === undefined ? null : h('div', { class: 'dim' }, `${duration(rates.maskedTotalMs)} in all`),
-    ),
-    h('td', { class: 'number' }, rates.amplification === undefined ? '–' : `${rates.amplification.toFixed(2)}×`),
-    h(
-      'td',
-      { class: `number ${rates.aborted > 0 ? 'warn' : ''}` },
-      percent(rates.aborted),
-      rates.abortedCount > 0 ? h('div', { class: 'dim' }, count(rates.abortedCount)) : null,
-    ),
-    h('td', null, spark(histories.get(key))),
+    rates.maskedMs === undefined
+      ? cell('Masked cost', '–')
+      : cell('Masked cost', `${duration(rates.maskedMs)} each`, `${duration(rates.maskedTotalMs)} in all`),
+    cell('Amplification', rates.amplification === undefined ? '–' : `${rates.amplification.toFixed(2)}×`),
+    cell('Aborted', percent(rates.aborted), rates.abortedCount > 0 ? count(rates.abortedCount) : undefined),
+    h('td', { 'data-label': 'Last 15 min' }, spark(histories.get(key))),
   );
+}
+
+/** `label`: what its column is called, for narrow screens, where there are no columns. */
+function cell(label, value, more) {
+  return h(
+    'td',
+    { class: 'number', 'data-label': label },
+    value,
+    more === undefined ? null : h('div', { class: 'dim' }, more),
+  );
+}
+
+function unknownText({ unknownCount, retriedCount }) {
+  if (retriedCount > 0) return `${count(unknownCount)} unknown, ${count(retriedCount)} retried`;
+  return unknownCount > 0 ? `${count(unknownCount)} unknown` : undefined;
 }
 
 function listingText(listing) {
@@ -168,11 +169,11 @@ function listingText(listing) {
 }
 
 /** The number, and a bar as long as it. What is below 100 % also has a mark. */
-function rateCell(share, name) {
+function rateCell(label, name, share) {
   const isLow = share !== undefined && share < 1;
   return h(
     'td',
-    { class: 'number rate', 'data-rate': name },
+    { class: 'number rate', 'data-rate': name, 'data-label': label },
     isLow ? h('span', { class: 'low', 'aria-hidden': 'true' }, '▾ ') : null,
     percent(share),
     h(

@@ -109,7 +109,10 @@ function stateText({ state, reason, leftAtMs, listedSinceMs }, nowMs) {
     case 'unlisted':
       return '○ never listed';
     default:
-      return ['? unknown', h('div', { class: 'dim', key: 'more' }, unknownPinWords[reason] ?? spaced(reason ?? ''))];
+      return [
+        '? unknown',
+        h('div', { class: 'dim', key: 'more' }, h('span', { title: unknownPinWords[reason] }, spaced(reason ?? ''))),
+      ];
   }
 }
 

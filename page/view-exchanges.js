@@ -105,7 +105,7 @@ function exchangeRow(one, state) {
 
 function attemptsText({ attempts, pin }) {
   const tries = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`;
-  return pin === undefined || pin === 'current' ? tries : `${tries}, pin ${spaced(pin)}`;
+  return pin === undefined || pin === 'current' || pin === 'unknown' ? tries : `${tries}, pin ${spaced(pin)}`;
 }
 
 function detail(one, { parts, nowMs }) {

@@ -40,6 +40,8 @@ interface Viewer {
 const bytesPerTick = 64 * 1024;
 /** Ticks after which one that does not read is let go. */
 const mostStalledTicks = 20;
+/** Between so many viewers and the next whatever else waits gets its turn: a request must not wait for fifty pages. */
+const servedAtOnce = 4;
 /** After which a browser asks again when the connection is lost, ms. */
 const retryMs = 1000;
 
@@ -95,18 +97,27 @@ export class Viewers {
   #look(): void {
     this.#tick += 1;
     const beat = tickFrame(this.#options.now());
-    for (const viewer of this.#viewers) {
-      if (viewer.response.writableLength === 0) {
-        viewer.stalledTicks = 0;
-        this.#send(viewer, beat);
-      } else {
-        viewer.stalledTicks += 1;
-        if (viewer.stalledTicks > mostStalledTicks) viewer.response.destroy();
-      }
+    const waiting = [...this.#viewers];
+    const serveSome = () => {
+      for (const viewer of waiting.splice(0, servedAtOnce)) this.#serve(viewer, beat);
+      if (waiting.length > 0) setImmediate(serveSome);
+    };
+    serveSome();
+  }
+
+  #serve(viewer: Viewer, beat: Buffer): void {
+    if (viewer.response.destroyed || viewer.response.writableEnded) return;
+    if (viewer.response.writableLength === 0) {
+      viewer.stalledTicks = 0;
+      this.#send(viewer, beat);
+    } else {
+      viewer.stalledTicks += 1;
+      if (viewer.stalledTicks > mostStalledTicks) viewer.response.destroy();
     }
   }
 
   #send({ response, parts, sent }: Viewer, beat: Buffer): void {
+    response.cork();
     response.write(beat);
     for (const part of parts) {
       const frame = this.#frameOf(part);
@@ -114,6 +125,7 @@ export class Viewers {
       sent.set(part, frame.version);
       response.write(frame.bytes);
     }
+    response.uncork();
   }
 
   #frameOf(part: PagePart): Frame | undefined {

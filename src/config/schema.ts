@@ -175,6 +175,12 @@ const traces = section(
 const page = section(
   {
     enabled: z.boolean().default(true).meta({ meaning: 'Whether listen.http serves the live page at /.' }),
+    quietForMs: whole(
+      minute,
+      [second, day],
+      'ms',
+      'How long nobody may have used an endpoint before the page says drained: as --quiet-for of sidelight drained.',
+    ),
   },
   'The live page.',
 );

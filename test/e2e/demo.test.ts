@@ -114,7 +114,9 @@ it('leaves no process behind when it is killed', async () => {
 
 it('stays up with traffic under --keep until it is interrupted, and prints where to look', async () => {
   const demo = startDemo(['--keep']);
-  await until('the scenarios to be played', () => demo.output().includes('Still running'), 55_000);
+  await until('the scenarios to be played', () => /The page: .*\n/.test(demo.output()), 55_000);
+  const page = /The page: +(http:\/\/127\.0\.0\.1:\d+\/)\n/.exec(demo.output())?.[1] ?? '';
+  expect(await (await fetch(page)).text()).toContain('<title>Sidelight</title>');
   const metrics = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(demo.output())?.[0] ?? '';
   const before = await (await fetch(metrics)).text();
   await until('new traffic', async () => (await (await fetch(metrics)).text()) !== before);

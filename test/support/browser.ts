@@ -1,3 +1,4 @@
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import type { TestContext } from 'vitest';
@@ -33,4 +34,18 @@ export async function openPage(
   });
   await page.goto(url);
   return { page, problems };
+}
+
+/** What axe-core finds against the page as it is, in short; empty: nothing. */
+export async function barriers(page: Page): Promise<string[]> {
+  // By the debugger, which the page's policy does not bind.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+}
+
+/** The text of a cell of the clusters' table, by its cluster and the rate's name. */
+export async function rateOf(page: Page, cluster: string, rate: string): Promise<string> {
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: cluster, exact: true }) });
+  return (await row.locator(`[data-rate="${rate}"]`).innerText()).replace(/^[▾◐] /, '').split('\n')[0] ?? '';
 }

@@ -71,9 +71,10 @@ export async function setUpOwnMove(
     rule?: Partial<NonNullable<ConfigInput['clusters']>[number]>;
     asksEnvoy?: boolean;
     otlp?: { endpoint: string };
+    page?: ConfigInput['page'];
   },
 ) {
-  const { rule, asksEnvoy, otlp, ...of } = options;
+  const { rule, asksEnvoy, otlp, page, ...of } = options;
   const adminPort = asksEnvoy ? await freePort() : 0;
   const { discovery, pins } = asksFor([], dns);
   const urls = asksEnvoy ? [`http://127.0.0.1:${adminPort}`] : [];
@@ -83,6 +84,7 @@ export async function setUpOwnMove(
       discovery: { ...discovery, envoyAdmin: { ...admin, urls } },
       ...(pins ? { pins } : {}),
       ...(otlp ? { otlp } : {}),
+      ...(page ? { page } : {}),
     }),
   );
   const move = await setUpMove(

@@ -107,6 +107,7 @@ async function keepRunning({ stage, backends }: SetUp, say: Say, signal: AbortSi
   say(`  its admin  http://127.0.0.1:${stage.envoy.admin.port}/clusters`);
   say(`  Sidelight  ${stage.sidelight.httpUrl}/metrics  ${stage.sidelight.httpUrl}/api/v1/exchanges`);
   tellBackends(backends, say);
+  say(`\nThe page:    ${stage.sidelight.httpUrl}/`);
   const client = http1Client(stage.port, 4);
   const paths = ['/b1', '/a1', '/a3'];
   let turn = 0;

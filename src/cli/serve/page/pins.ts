@@ -8,11 +8,10 @@ import { endpointsAnswer, reportersAnswer } from '../answers.ts';
 import type { Rooms } from '../build-rooms.ts';
 
 const most = { rows: 100, curves: 20, holders: 10, blind: 5, cleared: 50 };
-/** As `sidelight drained` asks without `--quiet-for`. */
-const quietForMs = 60_000;
 
 /** Every endpoint that left and is remembered: who may be on it, how it drains, and whether it is drained. */
 export function pinsPart(rooms: Rooms) {
+  const { quietForMs } = rooms.ground.config.page;
   const endpoints = endpointsAnswer(rooms, { left: true });
   const judge = judgeHere(endpoints, reportersAnswer(rooms), quietForMs);
   const { nowMs } = endpoints;
@@ -29,13 +28,13 @@ export function pinsPart(rooms: Rooms) {
   };
 }
 
-/** Who still has connections, most of them first; then who left last. */
+/** Who still has connections, then who left last: an order that does not change with each request. */
 function worstFirst(a: EndpointReport, b: EndpointReport): number {
-  return heldBy(b) - heldBy(a) || (b.leftAtMs ?? 0) - (a.leftAtMs ?? 0);
+  return Number(isHeld(b)) - Number(isHeld(a)) || (b.leftAtMs ?? 0) - (a.leftAtMs ?? 0);
 }
 
-function heldBy({ connections: { open, idle, unseen } }: EndpointReport): number {
-  return open + idle + unseen;
+function isHeld({ connections: { open, idle, unseen } }: EndpointReport): boolean {
+  return open + idle + unseen > 0;
 }
 
 function boardRow(report: EndpointReport) {
