@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import type { TestContext } from 'vitest';
 import { type FiringAlert, startAlertmanager } from '../../src/lab/alertmanager.ts';
 import type { Cleanup } from '../../src/lab/cleanup.ts';
@@ -10,7 +11,7 @@ import { needPart } from './part.ts';
 import { until } from './until.ts';
 
 /** An hour of the rules is two minutes here, their five minutes ten seconds. */
-export const timeScale = 1 / 30;
+const timeScale = 1 / 30;
 
 /** What is waited for takes as long as windows, and Prometheus may miss its time on a loaded machine. */
 const patientMs = 120_000;
@@ -67,13 +68,12 @@ export async function startAlerting(context: TestContext, cleanup: Cleanup, side
 }
 
 async function startWebhook(cleanup: Cleanup, notices: Notice[]): Promise<string> {
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { alerts } = JSON.parse(Buffer.concat(chunks).toString()) as { alerts: Notice[] };
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const { alerts } = (await json(request)) as { alerts: Notice[] };
     notices.push(...alerts);
     response.end();
-  });
+  };
+  const server = createServer((request, response) => void take(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanup.defer(() => server.close());
   cleanup.defer(() => server.closeAllConnections());

@@ -1,4 +1,4 @@
-import { type Cause, causes, type JudgedExchange, type LocalResult } from '../../model/verdict.ts';
+import { type AttemptResult, type Cause, causes, type JudgedExchange, type LocalResult } from '../../model/verdict.ts';
 
 /** What is counted of a cluster, besides the masked exchanges by cause. Whole numbers; `maskedMs` is a sum of ms. */
 export const countNames = [
@@ -58,11 +58,7 @@ export function countExchange({ numbers, from }: CountsRow, { exchange, verdict 
 }
 
 /** Adds one attempt. */
-export function countAttempt(
-  { numbers, from }: CountsRow,
-  result: 'ok' | 'failed' | 'superseded' | 'client_cancelled',
-  hedged: boolean,
-): void {
+export function countAttempt({ numbers, from }: CountsRow, result: AttemptResult, hedged: boolean): void {
   const add = (place: number) => {
     numbers[from + place] = (numbers[from + place] ?? 0) + 1;
   };
