@@ -63,6 +63,7 @@ export const unknownPinWords = {
   other_resolver: 'DNS is asked elsewhere than the proxy asks: see discovery.dns.sameResolverAsProxy',
   age_unknown: 'Envoy did not say how old the connection is',
   owner_unclear: 'the address passed to another endpoint at about that time',
+  tunnelled: 'it is behind a tunnel (HBONE), of which nobody here sees the other end',
 };
 
 /** Why a connection stays with an endpoint that left. */
