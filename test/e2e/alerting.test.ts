@@ -76,7 +76,9 @@ it('masked failures page, lead to their trace, and end with the fault', { timeou
   const exchange = trace?.spans.find((span) => tagOf(span, 'sidelight.outcome') === 'masked');
   expect(tagOf(exchange, 'sidelight.cluster')).toBe('app');
   await alerting.fires('SidelightFirstTryFarBelowEffective');
-  await alerting.fires('SidelightAmplification');
+  const amplified = searchOf(await alerting.fires('SidelightAmplification'));
+  const [retried] = await jaeger.find(amplified.service, amplified.tags, beganMs);
+  expect(retried?.spans.some((span) => tagOf(span, 'sidelight.attempts') === 2)).toBe(true);
 
   await upstreams.up(newIp);
   await alerting.ends('SidelightMaskedFailuresFast');

@@ -66,7 +66,7 @@ export const endpointAlerts: readonly AlertRule[] = [
     expr: ({ span }) => `max_over_time(sidelight:left_pins:sum[${span(gap)}]) > 0`,
     forSeconds: ({ thresholds }) => thresholds.drain,
     summary: `${endpoint} left, and is not drained`,
-    description: `${who} has {{ $value }} connections ({{ $labels.sidelight_layer }}) to it, long after it left.`,
+    description: `${who} is still connected to it; connections ({{ $labels.sidelight_layer }}): {{ $value }}.`,
     traces: { fromLabels: onEndpoint },
   },
   {
