@@ -25,7 +25,7 @@ const drawings = {
   coverage: coverageView,
 };
 
-/** @type {{ address: Record<string, any>, parts: Record<string, any>, histories: Map<string, any>, opened: Set<string>, connection: string, retryAtMs: number | undefined, clock: { theirsMs: number, oursMs: number } | undefined }} */
+/** @type {{ address: Record<string, any>, parts: Record<string, any>, histories: Map<string, any>, opened: Set<string>, newer: any, connection: string, retryAtMs: number | undefined, clock: { theirsMs: number, oursMs: number } | undefined }} */
 const state = {
   address: readAddress(),
   /** What came last of each part; only what is shown is kept. */
@@ -34,6 +34,8 @@ const state = {
   histories: new Map(),
   /** Exchanges that are opened. */
   opened: new Set(),
+  /** Exchanges that came while one is open. */
+  newer: undefined,
   connection: 'waiting',
   retryAtMs: undefined,
   /** The server's clock, as told last, and when that was by ours. */
@@ -43,7 +45,7 @@ const state = {
 const stream = new Stream(
   (name, value) => {
     if (name === 'tick') state.clock = { theirsMs: value.nowMs, oursMs: Date.now() };
-    else state.parts = { ...state.parts, [name]: value };
+    else take(name, value);
     drawSoon();
     if (name === 'clusters') void askHistory();
   },
@@ -54,6 +56,19 @@ const stream = new Stream(
     if (isNew) drawSoon();
   },
 );
+
+/** What is being read must not move away: while an exchange is open, newer ones wait. */
+function take(name, value) {
+  if (name === 'exchanges' && state.opened.size > 0) state.newer = value;
+  else state.parts = { ...state.parts, [name]: value };
+}
+
+function showNewer() {
+  state.opened.clear();
+  if (state.newer !== undefined) state.parts = { ...state.parts, exchanges: state.newer };
+  state.newer = undefined;
+  drawSoon();
+}
 
 /** What to do next is in the address, and the back button goes back. */
 function go(change) {
@@ -69,7 +84,10 @@ function follow() {
   const { view } = state.address;
   const { coverage, [view]: shown } = state.parts;
   state.parts = { coverage, [view]: shown };
-  if (view !== 'exchanges') state.opened.clear();
+  if (view !== 'exchanges') {
+    state.opened.clear();
+    state.newer = undefined;
+  }
   stream.listen([...new Set(['coverage', view])]);
   if (view === 'clusters') void askHistory();
   drawSoon();
@@ -79,6 +97,7 @@ function toggle(key, isOpen) {
   if (state.opened.has(key) === isOpen) return;
   if (isOpen) state.opened.add(key);
   else state.opened.delete(key);
+  if (state.opened.size === 0) showNewer();
   drawSoon();
 }
 
@@ -139,7 +158,7 @@ function link(change, text, className) {
 function page() {
   const { address, clock } = state;
   const nowMs = clock === undefined ? Date.now() : clock.theirsMs + (Date.now() - clock.oursMs);
-  const shown = { ...state, nowMs, go, link, toggle };
+  const shown = { ...state, nowMs, go, link, toggle, showNewer };
   return [
     h('a', { class: 'skip', href: '#content', key: 'skip' }, 'To the content'),
     h(

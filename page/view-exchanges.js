@@ -6,7 +6,7 @@ import { causeWords, flagWords, outcomeSigns, outcomeWords, pinWords, spaced, un
 
 /** The latest exchanges that are worth a look; each opens to its attempts. */
 export function exchangesView(state) {
-  const { parts, address, go } = state;
+  const { parts, address, go, newer, showNewer } = state;
   if (parts.exchanges === undefined) return empty('Waiting for the first exchanges.');
   const all = parts.exchanges.exchanges;
   const rows = all.filter(
@@ -29,6 +29,14 @@ export function exchangesView(state) {
           Object.keys(outcomeWords).map((name) => h('option', { value: name, key: name }, name)),
         ),
       ),
+      newer === undefined
+        ? null
+        : h(
+            'p',
+            { class: 'note' },
+            'Held while an exchange is open. ',
+            h('button', { type: 'button', onClick: showNewer }, 'Close it and show the newest'),
+          ),
     ),
     page.total === 0
       ? nothing(all.length, address)

@@ -131,6 +131,25 @@ describe('the page', () => {
     })();
   });
 
+  it('holds the list of exchanges still while one of them is open', async (context) => {
+    await cleaned(async (cleanup) => {
+      const browser = await openBrowser(context, cleanup);
+      const sidelight = cleanup.use(await startTestSidelight());
+      const stream = cleanup.use(logClient(sidelight.grpcPort, 'failing')).stream();
+      const fail = (key: string) => stream.entries(answered({ key, cluster: key, startMs: Date.now(), status: 503 }));
+      fail('first');
+      const { page } = await openPage(browser, `${sidelight.httpUrl}/?view=exchanges`);
+      await page.locator('details.exchange summary').click();
+      await page.locator('.waterfall').waitFor();
+      fail('second');
+      await page.getByText('Held while an exchange is open.').waitFor();
+      expect(await page.locator('details.exchange').count()).toBe(1);
+      await page.getByRole('button', { name: 'show the newest' }).click();
+      await expect.poll(() => page.locator('details.exchange summary').first().innerText()).toContain('second');
+      expect(await page.locator('details.exchange').count()).toBe(2);
+    })();
+  });
+
   it('pages through a thousand clusters, and finds one of them', async (context) => {
     await cleaned(async (cleanup) => {
       const browser = await openBrowser(context, cleanup);

@@ -108,6 +108,6 @@ async function takeAll({ httpUrl }: TestSidelight): Promise<void> {
   await take('pins-dark', 'view=pins', view.dark, cards);
   await take('exchanges', 'view=exchanges&q=cart', view.light, opened);
   await take('exchanges-dark', 'view=exchanges&q=cart', view.dark, opened);
-  await take('endpoints', 'view=endpoints', view.light, (page) => page.locator('.changes').first().waitFor());
+  await take('endpoints', 'view=endpoints&q=test', view.light, (page) => page.locator('.changes').first().waitFor());
   await take('pins-narrow', 'view=pins', narrow, cards);
 }

@@ -86,6 +86,14 @@ describe('the endpoints', () => {
     ]);
   });
 
+  it('are, if only what left is asked for, those addresses in every cluster that knows them', () => {
+    const { activity, brief } = setUp();
+    activity.used('app', endpoint('127.0.0.12:8080'), nowMs);
+    activity.used('app', endpoint('127.0.0.11:8080'), nowMs);
+    activity.used('nobody-lists', endpoint('127.0.0.11:8080'), nowMs);
+    expect(brief({ left: true })).toEqual(['app 127.0.0.11:8080 left', 'nobody-lists 127.0.0.11:8080 unknown']);
+  });
+
   it.each<[string, EndpointQuery, string[]]>([
     ['an address', { endpoint: { ip: '127.0.0.11', port: undefined } }, ['app 127.0.0.11:8080 left']],
     ['an address and port', { endpoint: { ip: '127.0.0.11', port: 8080 } }, ['app 127.0.0.11:8080 left']],
