@@ -91,6 +91,51 @@ describe("the user's own lines", () => {
   });
 });
 
+describe('a config with anchors and empty keys', () => {
+  const shared = readFileSync('test/fixtures/attach/shared.yaml', 'utf8');
+  const listenersOf = (text: string) => (parse(text, { maxAliasCount: -1 }) as Bootstrap).static_resources.listeners;
+  const configs = (text: string) =>
+    listenersOf(text).map(({ filter_chains: chains }) => chains[0]?.filters[0]?.typed_config as Json);
+  const names = (list: unknown) => (list as Json[] | undefined)?.map(({ name }) => name);
+
+  it('has ours right before the router, also after filters that are aliases', () => {
+    for (const { http_filters: filters } of configs(attached(shared, plan('full'))).slice(0, 2))
+      expect(names(filters)).toEqual([
+        'mine',
+        'envoy.filters.http.header_mutation.sidelight_remove',
+        'envoy.filters.http.ext_proc.sidelight',
+        'envoy.filters.http.header_mutation.sidelight_add',
+        'envoy.filters.http.router',
+      ]);
+  });
+
+  it('logs once to each of ours, whatever shares the list of logs', () => {
+    const text = attached(shared, plan('observe'));
+    expect(configs(text).map(({ access_log: logs }) => names(logs))).toEqual([
+      ['stdout', 'envoy.access_loggers.http_grpc'],
+      ['stdout', 'envoy.access_loggers.http_grpc'],
+      ['stdout', 'envoy.access_loggers.tcp_grpc'],
+      ['envoy.access_loggers.tcp_grpc'],
+    ]);
+    expect(parse(text)).toMatchObject({ admin: { access_log: [{ name: 'stdout' }] } });
+    expect(names((parse(text) as { admin: Json }).admin['access_log'])).toEqual(['stdout']);
+  });
+
+  it('keeps ours off the listeners that are not named', () => {
+    const logs = configs(attached(shared, plan('observe'), ['one'])).map(({ access_log: list }) => names(list));
+    expect(logs).toEqual([['stdout', 'envoy.access_loggers.http_grpc'], ['stdout'], ['stdout'], undefined]);
+  });
+
+  it('keeps whole numbers of 64 bits', () => {
+    expect(attached(shared, plan('observe'))).toContain('18446744073709551615');
+  });
+
+  it('has the layer of the kill switch where the key for it is empty', () => {
+    const text = attached(`${shared}layered_runtime:\n`, plan('observe', { samplePercent: 100 }));
+    expect(parse(text)).toMatchObject({ layered_runtime: { layers: [{ name: 'admin' }] } });
+  });
+});
+
 it('attaches to the named listeners alone', () => {
   const text = attached(plain, plan('observe'), ['tcp']);
   expect(text).not.toContain('early_header_mutation');
@@ -134,6 +179,18 @@ describe('a config that cannot be attached to', () => {
       plain.replace('http.router.v3.Router', 'http.cors.v3.Cors'),
       [],
       'listener http: an HTTP connection manager without a router',
+    ],
+    [
+      'no router, no name',
+      plain.replace('http.router.v3.Router', 'http.cors.v3.Cors').replace('- name: http #', '- #'),
+      [],
+      'listener 0, which has no name: an HTTP connection manager without a router',
+    ],
+    [
+      'the other spelling of fields',
+      plain.replace('http_filters:', 'httpFilters:'),
+      [],
+      'line 25: found httpFilters: expected http_filters',
     ],
   ])('is told: %s', (_, text, listeners, expected) => {
     expect(problems(text, listeners)).toEqual([expect.stringContaining(expected)]);

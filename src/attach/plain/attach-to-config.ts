@@ -16,6 +16,7 @@ import type { AttachPlan } from '../plan.ts';
 import { plannedParts } from '../planned-parts.ts';
 import { ownClusterName } from '../sidelight-cluster.ts';
 import { type ConfigFilter, findFilters } from './find-filters.ts';
+import { otherSpelling } from './other-spelling.ts';
 
 export type Attached = { ok: true; document: Document } | { ok: false; problems: string[] };
 
@@ -25,8 +26,11 @@ export type Attached = { ok: true; document: Document } | { ok: false; problems:
  */
 export function attachToConfig(text: string, plan: AttachPlan, listeners: readonly string[]): Attached {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // Envoy has numbers of 64 bits.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true });
   const problems = document.errors.map(({ message, pos }) => `line ${lines.linePos(pos[0]).line}: YAML: ${message}`);
+  if (problems.length > 0) return { ok: false, problems };
+  problems.push(...otherSpelling(document, lines));
   if (problems.length > 0) return { ok: false, problems };
   problems.push(...alreadyThere(document));
   const found = findFilters(document, listeners);
@@ -93,20 +97,23 @@ function append(map: YAMLMap, pair: Pair): void {
   map.flow = false;
   const before = map.get(String(pair.key), true);
   const added = (pair.value as YAMLSeq).items;
-  if (isSeq(before)) before.items.push(...added);
-  else map.items.push(pair);
+  if (!isSeq(before)) return replace(map, pair);
+  before.flow = false;
+  before.items.push(...added);
 }
 
 /** What the user has set stays. */
 function addMissing(map: YAMLMap, pair: Pair): void {
   map.flow = false;
   const before = map.get(String(pair.key), true);
-  if (!isMap(before)) {
-    map.delete(String(pair.key));
-    map.items.push(pair);
-    return;
-  }
+  if (!isMap(before)) return replace(map, pair);
   for (const option of (pair.value as YAMLMap).items) if (!before.has(String(option.key))) before.items.push(option);
+}
+
+/** A key without a value is there, and holds nothing. */
+function replace(map: YAMLMap, pair: Pair): void {
+  map.delete(String(pair.key));
+  map.items.push(pair);
 }
 
 function addCluster(document: Document, { cluster }: Parts): void {
@@ -120,6 +127,7 @@ function allowRuntimeChanges(document: Document): void {
   const path = ['layered_runtime', 'layers'];
   const layers = document.getIn(path, true);
   const ours = remark(flowMap({ name: 'admin', admin_layer: flowMap({}) }), 'Lets `runtime_modify` be heard.');
+  if (!isMap(document.get('layered_runtime'))) document.delete('layered_runtime');
   if (!isSeq(layers)) document.setIn(path, blockSeq([ours]));
   else if (!layers.items.some((layer) => isMap(layer) && layer.has('admin_layer'))) layers.items.push(ours);
 }
