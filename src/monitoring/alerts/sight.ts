@@ -69,7 +69,8 @@ export const sightAlerts: readonly AlertRule[] = [
     },
     forSeconds: () => goesOn,
     summary: 'Proxies do not report',
-    description: 'Of the proxies that reported an hour ago, or should report, {{ $value }} do not. What they do is not in any rate.',
+    description:
+      'Of the proxies that reported an hour ago, or should report, {{ $value }} do not. What they do is not in any rate.',
   },
   {
     name: 'SidelightExchangesIncomplete',
