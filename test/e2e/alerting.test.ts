@@ -3,9 +3,11 @@ import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { startSidelight } from '../../src/cli/demo/sidelight-process.ts';
 import type { FiringAlert } from '../../src/lab/alertmanager.ts';
+import { startBackend } from '../../src/lab/backend.ts';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { staticCluster } from '../../src/lab/clusters.ts';
 import { DnsServer } from '../../src/lab/dns-server.ts';
+import { freePort } from '../../src/lab/free-port.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { failover, retry, retryAtNextPriority, toApp } from '../fixtures/cases/parts.ts';
 import { startAlerting } from '../support/alerting.ts';
@@ -13,7 +15,7 @@ import { startJaeger, tagOf } from '../support/jaeger.ts';
 import { newIp, oldIp, setUpOwnMove } from '../support/moving-name.ts';
 import { needPart } from '../support/part.ts';
 import { keepSending, startReporter } from '../support/reporting.ts';
-import { startTestSidelight } from '../support/sidelight.ts';
+import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
 
 /*
@@ -41,11 +43,8 @@ function expectRunbook({ annotations }: FiringAlert): void {
   expect(existsSync(path.join(import.meta.dirname, '../..', runbook))).toBe(true);
 }
 
-it('masked failures page, lead to their trace, and end with the fault', { timeout: withinMs }, async (context) => {
-  const jaeger = await startJaeger(cleanup, needPart(context, 'JAEGER_BIN'));
-  const beganMs = Date.now();
-  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: jaeger.grpc } }));
-  const alerting = await startAlerting(context, cleanup, sidelight.httpUrl, jaegerPage);
+/** Traffic through an Envoy whose cluster has a dead address, which is always tried first: every request is masked. */
+async function startMasking(sidelight: Pick<TestSidelight, 'grpcPort'>) {
   const upstreams = cleanup.use(await Upstreams.start({ ips: [oldIp, newIp] }));
   const [living, dead] = upstreams.addresses as [string, string];
   await upstreams.down(newIp);
@@ -56,15 +55,28 @@ it('masked failures page, lead to their trace, and end with the fault', { timeou
     routes: [toApp(retry('connect-failure', retryAtNextPriority))],
   });
   const { failures } = keepSending(cleanup, envoy);
+  return { upstreams, failures };
+}
+
+const ofStorefront = {
+  sidelight_cluster: 'app',
+  sidelight_reporter_kind: 'envoy',
+  sidelight_reporter_workload: 'storefront',
+};
+
+it('masked failures page, lead to their trace, and end with the fault', { timeout: withinMs }, async (context) => {
+  const jaeger = await startJaeger(cleanup, needPart(context, 'JAEGER_BIN'));
+  const beganMs = Date.now();
+  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: jaeger.grpc } }));
+  const alerting = await startAlerting(context, cleanup, sidelight.httpUrl, jaegerPage);
+  const { upstreams, failures } = await startMasking(sidelight);
 
   const alert = await alerting.fires('SidelightMaskedFailuresFast');
   expect(failures()).toBe(0);
   expect(alert.labels).toEqual({
     alertname: 'SidelightMaskedFailuresFast',
     severity: 'page',
-    sidelight_cluster: 'app',
-    sidelight_reporter_kind: 'envoy',
-    sidelight_reporter_workload: 'storefront',
+    ...ofStorefront,
   });
   expect(alert.annotations).toMatchObject({
     summary: 'Retries hide failures of app (as envoy of storefront sees it)',
@@ -150,3 +162,45 @@ it('a Sidelight that is killed is told, and its coming back', { timeout: withinM
   await alerting.ends('SidelightBlind');
   await alerting.ends('SidelightReplicaDown');
 });
+
+it('over OTLP and a Collector the rules see what they see on a scrape', { timeout: withinMs }, async (context) => {
+  const collector = await startCollector(needPart(context, 'JAEGER_BIN'));
+  const sidelight = cleanup.use(await startTestSidelight({ otlp: { endpoint: collector.otlp, intervalMs: 500 } }));
+  const alerting = await startAlerting(context, cleanup, collector.url);
+  await startMasking(sidelight);
+
+  const { labels } = await alerting.fires('SidelightFirstTryFarBelowEffective');
+  expect(labels).toEqual({
+    alertname: 'SidelightFirstTryFarBelowEffective',
+    severity: 'page',
+    ...ofStorefront,
+  });
+  expect(await alerting.firing()).not.toContain('SidelightBlind');
+  await sidelight.close();
+  await alerting.fires('SidelightBlind');
+});
+
+/** The Collector that is in Jaeger: OTLP in, a page for Prometheus out. */
+async function startCollector(bin: string) {
+  const otlp = `127.0.0.1:${await freePort()}`;
+  const config = {
+    receivers: { otlp: { protocols: { grpc: { endpoint: otlp } } } },
+    // What a replica that is gone said last would be told for minutes.
+    exporters: { prometheus: { metric_expiration: '2s' } },
+    service: {
+      pipelines: { metrics: { receivers: ['otlp'], exporters: ['prometheus'] } },
+      telemetry: { metrics: { level: 'none' } },
+    },
+  };
+  const collector = cleanup.use(
+    await startBackend({
+      name: 'the Collector',
+      bin,
+      // JSON is YAML.
+      files: { 'collector.yaml': JSON.stringify(config) },
+      args: (address) => ['--config=collector.yaml', `--set=exporters.prometheus.endpoint=${address}`],
+      readyPath: '/metrics',
+    }),
+  );
+  return { ...collector, otlp: `http://${otlp}` };
+}
