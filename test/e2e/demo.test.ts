@@ -76,7 +76,7 @@ it('with --backends shows the alert of a masked failure firing and resolved, and
   expect(output).toMatch(/the server is repaired: resolved after [\d.]+ s/);
   for (const name of ['Jaeger', 'Prometheus', 'Alertmanager']) {
     const url = new RegExp(`^  ${name} +(http://\\S+)`, 'm').exec(output)?.[1] ?? '';
-    expect([name, (await fetch(url)).status]).toEqual([name, 200]);
+    expect([name, (await fetch(url, { redirect: 'manual' })).status < 400]).toEqual([name, true]);
   }
   const started = descendants(demo.pid);
   demo.signal('SIGINT');

@@ -68,6 +68,6 @@ async function started<T extends Backend>(start: () => Promise<T>, cleanup: Clea
 /** Prints where they are. */
 export function tellBackends({ jaeger, prometheus, alertmanager }: Backends, say: Say): void {
   if (jaeger !== undefined) say(`  Jaeger     ${jaeger.url}/search`);
-  if (prometheus !== undefined) say(`  Prometheus ${prometheus.url}/alerts`);
+  if (prometheus !== undefined) say(`  Prometheus ${prometheus.url}`);
   if (alertmanager !== undefined) say(`  Alertmanager ${alertmanager.url}`);
 }

@@ -53,7 +53,7 @@ async function playAlert(stage: Stage, backends: Alerting): Promise<Finding> {
       check('no request failed', failed === 0),
       check('the alert names the kind of the proxy that saw it', told.labels['sidelight_reporter_kind'] === 'envoy'),
       check('it has a runbook', told.annotations['runbook_url']?.endsWith(`${alertName}.md`) === true),
-      check('its link leads to traces', traces === undefined || traces.length > 0),
+      check('its link leads to traces', traces?.length !== 0),
     ],
   };
 }
@@ -106,12 +106,23 @@ function isOurs({ labels }: { labels: Record<string, string> }): boolean {
   return labels['alertname'] === alertName && labels['sidelight_cluster'] === cluster;
 }
 
-/** The traces that Jaeger finds by the alert's link; absent: there is no Jaeger. The page's query is the API's too. */
+/** The traces that Jaeger finds by the alert's link, waiting until there is one; absent: there is no Jaeger. */
 async function tracesBehind({ annotations }: Told, { jaeger }: Alerting): Promise<string[] | undefined> {
   if (jaeger === undefined) return undefined;
-  const answer = await fetch((annotations['traces_url'] ?? '').replace('/search?', '/api/traces?'));
-  const { data } = (await answer.json()) as { data: { traceID: string }[] | null };
-  return (data ?? []).map(({ traceID }) => traceID);
+  let found: string[] = [];
+  // An alert may be faster than its spans: those are sent every five seconds.
+  await untilTrue(
+    'traces behind the link of the alert',
+    async () => {
+      // The page's query is the API's too.
+      const answer = await fetch((annotations['traces_url'] ?? '').replace('/search?', '/api/traces?'));
+      const { data } = (await answer.json()) as { data: { traceID: string }[] | null };
+      found = (data ?? []).map(({ traceID }) => traceID);
+      return found.length > 0;
+    },
+    patienceMs,
+  );
+  return found;
 }
 
 async function timed(wait: () => Promise<void>): Promise<number> {
