@@ -83,6 +83,7 @@ it('holds what npm pack ships, and what that needs to run', () => {
     'node_modules',
     'package-lock.json',
     'package.json',
+    'page',
     'proto',
     'setup',
   ]);
@@ -112,6 +113,9 @@ it('serves as its user without rights on a read-only root, keeps its state, and 
   stream.entries([]);
   const reporters = async () => (await fetch(`http://127.0.0.1:${httpPort}/api/v1/reporters`)).text();
   await until('the log stream', async () => (await reporters()).includes('shop-1'));
+
+  const page = (file: string) => fetch(`http://127.0.0.1:${httpPort}/${file}`);
+  expect([(await page('')).status, (await page('page/preact.js')).status]).toEqual([200, 200]);
 
   const exited = once(child, 'exit');
   const sinceMs = performance.now();

@@ -38,8 +38,9 @@ test('the package holds what runs, and no sources, tests or tools', () => {
   const tops = new Set(packed.map((path) => path.replace(/\/.*/, '')));
   for (const always of ['package.json', 'README.md', 'LICENSE']) tops.delete(always);
 
-  expect([...tops].toSorted()).toEqual(['bin', 'dist', 'docs', 'envoy', 'monitoring', 'proto', 'setup']);
+  expect([...tops].toSorted()).toEqual(['bin', 'dist', 'docs', 'envoy', 'monitoring', 'page', 'proto', 'setup']);
   expect(packed).toContain('dist/main.js');
+  expect(packed).toContain('page/index.html');
   expect(packed.filter((path) => path.startsWith('setup/')).toSorted()).toEqual([
     'setup/command.mjs',
     'setup/envoy-version.mjs',

@@ -10,7 +10,7 @@ import { istioRetries, manyRetries } from '../../src/lab/istio-defaults.ts';
 import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { openBrowser, openPage } from '../support/browser.ts';
-import { newIp, oldIp, setUpMove } from '../support/moving-name.ts';
+import { type Move, newIp, oldIp, setUpMove } from '../support/moving-name.ts';
 import { keepSending, routeTo, startReporter } from '../support/reporting.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { until } from '../support/until.ts';
@@ -26,13 +26,14 @@ const narrow = { ...view.light, viewport: { width: 390, height: 844 } };
 const cleanup = new Cleanup();
 try {
   mkdirSync(folder, { recursive: true });
-  await takeAll(await play());
+  const { sidelight, leave } = await play();
+  await takeAll(sidelight, leave);
 } finally {
   await cleanup.run();
 }
 
-/** Plays the scene; resolves when there is something to see in each view. */
-async function play(): Promise<TestSidelight> {
+/** Plays the scene; resolves when there is something to see in each view. `leave`: one of the proxies goes. */
+async function play(): Promise<{ sidelight: TestSidelight; leave: () => Promise<void> }> {
   const dns = cleanup.use(await DnsServer.start());
   const dead = cleanup.use(await startBlackhole('127.0.0.13'));
   const upstreams = cleanup.use(await Upstreams.start({ ips: ['127.0.0.14', '127.0.0.15'] }));
@@ -49,7 +50,7 @@ async function play(): Promise<TestSidelight> {
     }),
   );
   const listed = { payments: 'LOGICAL_DNS', search: 'STRICT_DNS' } as const;
-  const moves = [];
+  const moves: Move[] = [];
   for (const name of ['payments', 'search'] as const)
     moves.push(await setUpMove(cleanup, { dns, sidelight }, { name, kind: listed[name] }));
   for (const move of moves) await move.traffic();
@@ -58,7 +59,7 @@ async function play(): Promise<TestSidelight> {
   for (const move of moves) move.answer(newIp);
   await until('a stale pin', async () => (await sidelight.metric('sidelight_pins', { pin: 'stale' })) > 0, 30_000);
   await sleep(20_000);
-  return sidelight;
+  return { sidelight, leave: async () => moves[0]?.envoy.close() };
 }
 
 async function playDeadAddress(sidelightPort: number, { addresses }: Upstreams, dead: string): Promise<void> {
@@ -80,7 +81,7 @@ function refuse(reason?: string | boolean): never {
   throw new Error(String(reason));
 }
 
-async function takeAll({ httpUrl }: TestSidelight): Promise<void> {
+async function takeAll({ httpUrl }: TestSidelight, leave: () => Promise<void>): Promise<void> {
   const browser = await openBrowser({ skip: refuse }, cleanup);
   const take = async (
     name: string,
@@ -107,7 +108,7 @@ async function takeAll({ httpUrl }: TestSidelight): Promise<void> {
   await take('pins', 'view=pins', view.light, cards);
   await take('pins-dark', 'view=pins', view.dark, cards);
   await take('exchanges', 'view=exchanges&q=cart', view.light, opened);
-  await take('exchanges-dark', 'view=exchanges&q=cart', view.dark, opened);
   await take('endpoints', 'view=endpoints&q=test', view.light, (page) => page.locator('.changes').first().waitFor());
-  await take('pins-narrow', 'view=pins', narrow, cards);
+  await leave();
+  await take('blind', 'view=coverage', view.light, (page) => page.getByText('silent now').waitFor());
 }
