@@ -75,6 +75,10 @@ describe('a bootstrap as YAML', () => {
     const [finding] = await lookAtYaml(after);
     expect(finding).toMatchObject({ id: 'filter-after-ours', where: ['listener http, filter chain 0'] });
     expect(finding?.evidence).toBe('after envoy.filters.http.ext_proc.sidelight: envoy.filters.http.lua');
+    const other = shippedConfig('full');
+    const type = 'type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor';
+    hcmOf(other).http_filters?.splice(-1, 0, { name: 'mine', typed_config: { '@type': type } });
+    expect((await lookAtYaml(other))[0]?.evidence).toBe('after envoy.filters.http.ext_proc.sidelight: mine');
   });
 
   it('TCP that is not logged beside HTTP that is', async () => {
@@ -85,6 +89,19 @@ describe('a bootstrap as YAML', () => {
     expect(findings.map(({ id, where }) => [id, ...where])).toEqual([
       ['tcp-not-logged', 'listener tcp, filter chain 0'],
     ]);
+  });
+
+  it('TCP of the other direction, or into a tunnel, is no gap', async () => {
+    const config = shippedConfig('observe');
+    const [http, tcp] = config.static_resources.listeners;
+    Object.assign(http ?? {}, { traffic_direction: 'OUTBOUND' });
+    Object.assign(tcp ?? {}, { traffic_direction: 'INBOUND' });
+    delete tcp?.filter_chains[0]?.filters[0]?.typed_config.access_log;
+    expect(await lookAtYaml(config)).toEqual([]);
+    Object.assign(tcp ?? {}, { traffic_direction: 'OUTBOUND' });
+    expect((await lookAtYaml(config)).map(({ id }) => id)).toEqual(['tcp-not-logged']);
+    Object.assign(tcp ?? {}, { name: 'connect_originate' });
+    expect(await lookAtYaml(config)).toEqual([]);
   });
 
   it('the tunnel of a waypoint is attached', async () => {

@@ -111,7 +111,7 @@ describe('what is read', () => {
   });
 
   it.each([
-    ['no file', () => '/nowhere/dump.json', 'ENOENT'],
+    ['no file', () => '/nowhere/dump.json', 'ENOENT: no such file or directory'],
     ['no JSON', () => fileOf('Welcome'), 'not the JSON of /config_dump'],
     ['another JSON', () => fileOf('{"stats": []}'), 'not the JSON of /config_dump'],
   ])('%s: could not look', async (_, file, why) => {

@@ -79,6 +79,13 @@ it('what is no EnvoyFilter is left aside with a word; what cannot be read is not
   expect(out).toContain('-: looked at no EnvoyFilter; left aside 1 Service');
   const broken = await runDoctor(['-'], {}, 'kind: [\n');
   expect(broken.code).toBe(3);
-  expect(broken.out).toContain('not looked at: this file (-: -: document 1: YAML');
+  expect(broken.out).toContain('not looked at: this file (-: document 1: YAML');
   expect((await runDoctor(['-'], {}, 'hello')).code).toBe(3);
+});
+
+it('EnvoyFilters that have nothing to do with Sidelight are not judged beside those that have', async () => {
+  const ours = readFileSync('test/golden/attach/waypoint.yaml', 'utf8');
+  const theirs =
+    'configPatches: [{applyTo: HTTP_FILTER, match: {context: GATEWAY}, patch: {operation: ADD, value: {name: mine}}}]';
+  expect(worries(await yaml(`${ours}---\n${filter(`  {${theirs}}`)}`))).toEqual([]);
 });

@@ -57,8 +57,8 @@ function nameOf(files: ProxyFiles): string {
   return file === '-' ? 'standard input' : file;
 }
 
-/** The system's short word where there is one: what follows it repeats the path. */
+/** Without the system's call and path, which the system says after a comma: the path is told already. */
 function reasonText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+  return 'syscall' in error ? error.message.replace(/, [a-z]+( '.*')?$/s, '') : error.message;
 }

@@ -56,7 +56,11 @@ function hostLine({ proxy, cluster, by, traffic }: HostCluster): string {
 }
 
 function notLookedLines(all: readonly NotLooked[]): string[] {
-  return all.map(({ proxy, what, why }) => `not looked at: ${what} (${proxy}: ${why})`);
+  // A reason may begin with its file, which the proxy is named after.
+  return all.map(({ proxy, what, why }) => {
+    const reason = why.startsWith(`${proxy}: `) ? why : `${proxy}: ${why}`;
+    return `not looked at: ${what} (${reason})`;
+  });
 }
 
 function totals(findings: readonly Finding[]): string {

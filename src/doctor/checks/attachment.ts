@@ -4,6 +4,8 @@ import type { Proxy } from '../proxy.ts';
 
 /** Istio's listener that takes HBONE's CONNECT streams apart: its requests are tunnels. */
 const tunnelListener = 'connect_terminate';
+/** The one that puts connections into them, which their own listeners have seen already. */
+const originateListener = 'connect_originate';
 
 /** Whether anything is attached, and whether it is everywhere where it should be. */
 export function checkAttachment({ attached, chains, config }: Proxy): ProxyFinding[] {
@@ -40,12 +42,18 @@ function notAttached(group: readonly Chain[], isHere: (chain: Chain) => boolean)
   );
 }
 
+const directionOf = ({ direction }: Chain) => direction;
+
 function tcpNotLogged(chains: readonly Chain[], isHere: (chain: Chain) => boolean): ProxyFinding[] {
-  const hasLogs = chains.some(({ kind, logs }) => kind === 'http' && logs.length > 0);
-  const without = chains.filter((chain) => chain.kind === 'tcp' && !isHere(chain));
+  // Who attached one direction alone has chosen so.
+  const logged = new Set(chains.filter(({ kind, logs }) => kind === 'http' && logs.length > 0).map(directionOf));
+  const without = chains.filter(
+    (chain) =>
+      chain.kind === 'tcp' && logged.has(chain.direction) && chain.listener !== originateListener && !isHere(chain),
+  );
   const [first] = without;
   const more = without.length > 1 ? ` and ${without.length - 1} more` : '';
-  return findingIf(hasLogs && first !== undefined, 'tcp-not-logged', {
+  return findingIf(first !== undefined, 'tcp-not-logged', {
     where: `${first?.where ?? ''}${more}`,
     evidence: 'a tcp_proxy without a log of Sidelight',
   });

@@ -89,11 +89,14 @@ function leak(chain: HttpChain): ProxyFinding[] {
   });
 }
 
-/** Filters of the user between ours and the router; those of a waypoint or a mesh that only look do no harm. */
-const harmless = new Set(['Router', 'HeaderMutation', 'ExternalProcessor', 'ExtensionWithMatcher']);
+const harmless = new Set(['Router', 'HeaderMutation']);
 
+/** Filters of the user between ours and the router. */
 function filtersAfter(chain: HttpChain, extProcAt: number): ProxyFinding[] {
-  const after = chain.filters.slice(extProcAt + 1).filter((filter) => !harmless.has(typeOf(filter['typed_config'])));
+  const ours = new Set(chain.extProcs.map(({ filter }) => filter));
+  const after = chain.filters
+    .slice(extProcAt + 1)
+    .filter((filter) => !ours.has(filter) && !harmless.has(typeOf(filter['typed_config'])));
   return findingIf(after.length > 0, 'filter-after-ours', {
     where: chain.where,
     evidence: `after ${nameAt(chain, extProcAt)}: ${after.map((filter) => textAt(filter, 'name')).join(', ')}`,
