@@ -91,6 +91,21 @@ describe('what is read', () => {
     expect(out).toContain('1 of 1 filter chain attached');
   });
 
+  it('ext_proc filters of others count where Envoy counts them as ours, and nowhere else', async () => {
+    const theirs =
+      '{"name":"mine","typed_config":{"@type":"a.ExternalProcessor"}},{"name":"mine.too","typed_config":{"@type":"a.ExternalProcessor","stat_prefix":"too"}},';
+    const dump = dumpOf('full', (text) => text.replace('"http_filters":[', `"http_filters":[${theirs}`));
+    const evidence = async (stats: string) => {
+      const report = await doctorReport([], { configDump: [fileOf(dump)], stats: [fileOf(`${stats}\na: 0\n`)] });
+      return report.findings.filter(({ id }) => id === 'failed-open').map((one) => one.evidence);
+    };
+    const ours = 'http.http.ext_proc.failure_mode_allowed';
+    expect(await evidence(`${ours}: 0\nhttp.http.ext_proc.too.failure_mode_allowed: 4`)).toEqual([]);
+    expect(await evidence(`${ours}: 4`)).toEqual([
+      'failure_mode_allowed: 4 of streams_started: 0; message_timeouts: 0; counted together with mine',
+    ]);
+  });
+
   it('the files of two proxies, each with its own', async () => {
     const closed = dumpOf('full', (text) => text.replace('"failure_mode_allow":true,', '').replace('shop-1', 'shop-2'));
     const report = await doctorReport([], {

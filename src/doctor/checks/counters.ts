@@ -1,5 +1,6 @@
-import { isAttachedHttp } from '../chains.ts';
+import { type HttpChain, isAttachedHttp } from '../chains.ts';
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
+import { findTyped, type JsonObject, textAt } from '../json.ts';
 import { type Proxy, statName } from '../proxy.ts';
 
 /** What Envoy has counted of ours since it began. */
@@ -9,38 +10,44 @@ export function checkCounters(proxy: Proxy): ProxyFinding[] {
 }
 
 function failedOpen({ stats, attached }: Proxy): ProxyFinding[] {
-  const prefixes = new Map(
-    attached
-      .filter(isAttachedHttp)
-      .flatMap(({ statPrefix, extProcs, where }) => extProcs.map(() => [statPrefix, where] as const)),
+  const chains = attached.filter(isAttachedHttp);
+  const byName = new Map(
+    chains.flatMap((chain) => chain.extProcs.map(({ config }) => [countersOf(chain, config), chain] as const)),
   );
-  const counts = extProcCounts(stats?.values ?? new Map());
-  return Array.from(prefixes).flatMap(([prefix, where]) => {
-    const counted = (what: string) => counts.get(`${statName(prefix)} ${what}`);
+  return Array.from(byName).flatMap(([counters, chain]) => {
+    const { where } = chain;
+    const counted = (what: string) => stats?.values.get(`${counters}.${what}`);
     const allowed = counted('failure_mode_allowed');
     if (allowed === undefined) {
       return findingIf(stats?.isWhole === true, 'ext-proc-stats-absent', {
         where,
-        evidence: `there is no http.${prefix}.ext_proc.failure_mode_allowed`,
+        evidence: `there is no ${counters}.failure_mode_allowed`,
       });
     }
+    const others = chains.flatMap((one) => othersCountedAs(one, counters));
+    const shared = others.length === 0 ? '' : `; counted together with ${[...new Set(others)].join(', ')}`;
     return findingIf(allowed > 0, 'failed-open', {
       where,
-      evidence: `failure_mode_allowed: ${allowed} of streams_started: ${counted('streams_started') ?? 0}; message_timeouts: ${counted('message_timeouts') ?? 0}`,
+      evidence: `failure_mode_allowed: ${allowed} of streams_started: ${counted('streams_started') ?? 0}; message_timeouts: ${counted('message_timeouts') ?? 0}${shared}`,
     });
   });
 }
 
-/** Of every connection manager, by `PREFIX COUNTER`. A filter may have a prefix of its own between the two. */
-function extProcCounts(values: ReadonlyMap<string, number>): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const [name, value] of values) {
-    const [, prefix, what] = /^http\.(.+)\.ext_proc\.(?:.*\.)?([a-z_]+)$/.exec(name) ?? [];
-    if (prefix === undefined || what === undefined) continue;
-    const key = `${prefix} ${what}`;
-    counts.set(key, (counts.get(key) ?? 0) + value);
-  }
-  return counts;
+/** What the names of a filter's counters begin with: they are its own only if it has a prefix, which Envoy puts last. */
+function countersOf({ statPrefix }: HttpChain, extProc: JsonObject): string {
+  const own = textAt(extProc, 'stat_prefix');
+  return `http.${statName(statPrefix)}.ext_proc${own === '' ? '' : `.${statName(own)}`}`;
+}
+
+/** The ext_proc filters of others, by name, that Envoy counts under the same names. */
+function othersCountedAs(chain: HttpChain, counters: string): string[] {
+  const ours = chain.extProcs.map(({ filter }) => filter);
+  return chain.filters
+    .filter((filter) => !ours.includes(filter))
+    .filter((filter) =>
+      findTyped(filter['typed_config'], 'ExternalProcessor').some((config) => countersOf(chain, config) === counters),
+    )
+    .map((filter) => textAt(filter, 'name'));
 }
 
 function dropped({ stats, attached }: Proxy): ProxyFinding[] {
