@@ -52,11 +52,13 @@ export interface IstioPlan extends AttachPlan {
   onlyService: { host: string; port: number } | undefined;
   /** Also the connections that the proxy does not read as HTTP; never in profile `tag`. */
   tcp: boolean;
-  /** The 31 of Istio 1.31. */
-  istioMinor: number;
+  /** The 31 of Istio 1.31. Absent: not said, and only what each of them takes is written. */
+  istioMinor: number | undefined;
 }
 
 /** Envoy takes formatters in a log's `custom_tags` from 1.37 on, which Istio carries from this minor on: 1.29. */
 export const firstIstioThatLogs = 29;
+/** With this one, 1.30, comes Envoy 1.38, which knows `%SPAN_ID%` in a log. */
+export const firstIstioWithSpanId = 30;
 /** Older Istios were not looked at. */
 export const firstIstioKnown = 28;

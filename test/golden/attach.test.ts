@@ -12,7 +12,10 @@ it.each([
   ],
   ['waypoint', '--to waypoint --namespace shop --profile full --service sidelight.sidelight'],
   ['waypoints-of-5000', '--to waypoint --mesh --profile tag --istio 1.28 --proxies 5000 --message-timeout 50ms'],
-  ['gateway', '--to gateway --namespace istio-ingress --gateway front --uds /run/sidelight/grpc.sock --no-tcp'],
+  [
+    'gateway',
+    '--to gateway --namespace istio-ingress --gateway front --uds /run/sidelight/grpc.sock --no-tcp --istio 1.30',
+  ],
   ['envoy', `--to envoy --config ${plain}`],
   ['envoy-sampled', `--to envoy --config ${plain} --profile full --listener http --inject --sample 10%`],
 ])('writes %s', async (name, command) => {

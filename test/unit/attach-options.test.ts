@@ -117,3 +117,14 @@ it('says the same for the same command, however often', () => {
   const command = ['--to', 'waypoint', ...app, '--profile', 'full'];
   expect(attachEnds(...command)).toEqual(attachEnds(...command));
 });
+
+it('writes the cluster of sidecars and that of gateways apart: they are patched in different contexts', () => {
+  const { out } = attachEnds(...sidecar, '--to', 'gateway', ...app, '--service', 'sidelight.sidelight');
+  const names = Array.from(out.matchAll(/^ {2}name: (?<name>\S+)$/gm), (match) => match.groups?.['name']);
+  expect(names).toEqual([
+    'sidelight-sidecar-outbound',
+    'sidelight-cluster',
+    'sidelight-gateway',
+    'sidelight-gateway-cluster',
+  ]);
+});

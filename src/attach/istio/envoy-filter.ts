@@ -5,6 +5,7 @@ import { plannedParts } from '../planned-parts.ts';
 import { boundsOf, reached, serviceHost } from '../sidelight-cluster.ts';
 import { addCluster, mergeIntoCluster, patches } from './patches.ts';
 import { clusterRemarks, filterRemarks } from './remarks.ts';
+import { addSpanId } from './span-id.ts';
 
 /** Later than those without a priority, so that ours is right before the router. */
 const priority = 10;
@@ -22,6 +23,7 @@ export function envoyFilters(plans: readonly IstioPlan[]): Document[] {
 function filtersOf(plan: IstioPlan): Document[] {
   const parts = plannedParts(plan);
   const { place, target } = plan;
+  if (parts.logs) addSpanId(parts.logs, plan);
   const main = patches(parts, plan);
   if (place.kind !== 'service') main.push(addCluster(parts.cluster, plan));
   const name = `sidelight-${target}`;
@@ -29,7 +31,9 @@ function filtersOf(plan: IstioPlan): Document[] {
   // On a waypoint such a patch is ignored without a word.
   if (place.kind === 'service' && target !== 'waypoint') {
     const merged = mergeIntoCluster(boundsOf(parts.cluster), plan, reached(place).cluster);
-    documents.push(envoyFilter(plan, 'sidelight-cluster', [merged], clusterRemarks(plan)));
+    // Both sides of a sidecar have one list of clusters.
+    const ofGateways = target === 'gateway' ? 'sidelight-gateway-cluster' : 'sidelight-cluster';
+    documents.push(envoyFilter(plan, ofGateways, [merged], clusterRemarks(plan)));
   }
   return documents;
 }

@@ -31,7 +31,7 @@ export function istioPlan(what: AttachPlan, target: IstioTarget, flags: AttachFl
     port: flags.port === undefined ? undefined : portOf(flags.port, problems),
     onlyService: flags.only === undefined ? undefined : onlyOf(flags.only, problems),
     tcp: flags.tcp,
-    istioMinor: flags.istio === undefined ? newestIstio : minorOf(flags.istio, problems),
+    istioMinor: flags.istio === undefined ? undefined : minorOf(flags.istio, problems),
   };
   refuseWhatCannotLand(plan, problems);
   return plan;
@@ -72,7 +72,7 @@ function minorOf(text: string, problems: Problems): number {
 function refuseWhatCannotLand(plan: IstioPlan, problems: Problems): void {
   const { target, scope, profile, istioMinor, onlyService, port, place } = plan;
   const isSidecar = target === 'sidecar-inbound' || target === 'sidecar-outbound';
-  if (logs(profile) && istioMinor < firstIstioThatLogs)
+  if (logs(profile) && istioMinor !== undefined && istioMinor < firstIstioThatLogs)
     problems.say(
       `--profile ${profile}: Istio 1.${istioMinor} carries Envoy 1.36, which refuses a log with formatters in custom_tags: expected --profile tag, or Istio 1.${firstIstioThatLogs}`,
     );
