@@ -77,7 +77,7 @@ export function coverageBand({ parts }) {
     'section',
     { class: `band ${blind.length > 0 ? 'is-blind' : 'is-clear'}`, 'aria-label': 'Coverage' },
     blind.length === 0
-      ? h('p', { class: 'clear' }, h('span', { 'aria-hidden': 'true' }, '◉ '), 'Nothing known is hidden.')
+      ? h('p', { class: 'clear' }, h('span', { 'aria-hidden': 'true' }, '◉ '), 'No blind spot is known.')
       : [
           h('h2', { key: 'head' }, h('span', { 'aria-hidden': 'true' }, '◌ '), 'What Sidelight cannot see now'),
           h(

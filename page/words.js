@@ -81,7 +81,7 @@ export const pinReasonWords = {
 export const clearedWords = {
   closed: 'the connection was closed',
   gone: 'Envoy’s counters show that it is gone',
-  quiet: 'nothing was heard of it; it may be open',
+  quiet: 'not heard of any more',
   relisted: 'the endpoint is listed again',
   moved: 'its log stream ended; another replica may see it',
   evicted: 'forgotten for want of room',
