@@ -18,6 +18,17 @@ function stopped(): Promise<string> {
   });
 }
 
+/**
+ * Not by the exit code alone: the timers of an export to a dead OTLP endpoint would hold the process for seconds. What a
+ * pipe has not taken yet is waited for, as Node would drop it: a pipe holds 64 KiB. Who stops reading ends the wait.
+ */
+function exit(code: number): void {
+  const end = () => process.exit(code);
+  if (process.stdout.writableLength === 0) end();
+  process.stdout.once('error', end);
+  process.stdout.write('', end);
+}
+
 const program = createProgram(
   {
     version,
@@ -31,7 +42,6 @@ const program = createProgram(
     self: { node: process.execPath, flags: process.execArgv, entry: fileURLToPath(import.meta.url) },
     colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
   },
-  // Not by the exit code alone: the timers of an export to a dead OTLP endpoint would hold the process for seconds.
-  (code) => process.exit(code),
+  exit,
 );
 await program.parseAsync(process.argv);

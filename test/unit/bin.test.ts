@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runAttach } from '../support/attach.ts';
 import { FakeMachine } from '../support/fake-machine.ts';
 
 const script = join(import.meta.dirname, '../../bin/sidelight');
@@ -89,4 +90,22 @@ while :; do sleep 0.05; done`,
 
   expect(Number(pid.toString())).toBe(child.pid);
   expect(await once(child, 'exit')).toEqual([7, null]);
+});
+
+test('what is written to a pipe comes whole, also where the reader is slower', () => {
+  const targets = ['sidecar-outbound', 'sidecar-inbound', 'waypoint', 'gateway'];
+  const args = [
+    ...targets.flatMap((target) => ['--to', target]),
+    '--namespace',
+    'shop',
+    '--profile',
+    'full',
+    '--sample',
+    '10%',
+  ];
+  const written = runAttach(...args);
+  // More than a pipe holds.
+  expect(written.length).toBeGreaterThan(65_536);
+  const command = `"$0" attach "$@" | { sleep 1; cat; }`;
+  expect(spawnSync('sh', ['-c', command, script, ...args], { encoding: 'utf8' }).stdout).toBe(written);
 });

@@ -81,6 +81,16 @@ describe('a bootstrap as YAML', () => {
     expect((await lookAtYaml(other))[0]?.evidence).toBe('after envoy.filters.http.ext_proc.sidelight: mine');
   });
 
+  it('a bootstrap with an alias in each of many listeners is read', async () => {
+    const config = shippedConfig('full');
+    const [http] = config.static_resources.listeners;
+    if (http === undefined) throw new Error('expected a listener');
+    config.static_resources.listeners = Array.from({ length: 150 }, () => http);
+    const { code, out } = await runDoctor(['-'], {}, stringify(config));
+    expect(out).toContain('150 of 150 filter chains attached');
+    expect(code).toBe(0);
+  });
+
   it('TCP that is not logged beside HTTP that is', async () => {
     const config = shippedConfig('observe');
     const tcp = config.static_resources.listeners[1]?.filter_chains[0]?.filters[0]?.typed_config;

@@ -1,4 +1,4 @@
-import { parseAllDocuments } from 'yaml';
+import { type Document, parseAllDocuments } from 'yaml';
 import type { ProxyFacts, Read } from '../facts.ts';
 import { isObject, type JsonObject, objectsAt, snakeCase, textAt } from '../json.ts';
 import { readBootstrap, readConfigDump } from './config-dump.ts';
@@ -47,10 +47,13 @@ export function readYaml(file: string, read: Read): YamlFile {
   return { file, problems, proxies, manifests };
 }
 
-/** `undefined`: aliases multiply beyond what the parser allows. */
-function valueOf(document: { toJS(): unknown }): unknown {
+/** A config of thousands of listeners names the block of Sidelight's logs in each; the parser's own limit is 100. */
+const mostAliases = 100_000;
+
+/** `undefined`: aliases multiply beyond that. */
+function valueOf(document: Document): unknown {
   try {
-    return document.toJS();
+    return document.toJS({ maxAliasCount: mostAliases });
   } catch {
     return undefined;
   }
