@@ -85,6 +85,11 @@ describe("the user's own lines", () => {
     });
   });
 
+  it('keep their texts on one line', () => {
+    const text = '"a body of more than forty characters,\\nin two lines"';
+    expect(attached(plain.replace('stat_prefix: http', `stat_prefix: ${text}`), plan('observe'))).toContain(text);
+  });
+
   it('may be JSON', () => {
     const json = JSON.stringify(parse(plain));
     expect(parse(attached(json, plan('full')))).toEqual(parse(attached(plain, plan('full'))));
@@ -161,6 +166,10 @@ it('lets the runtime be changed where nothing of the config does', () => {
 });
 
 describe('a config that cannot be attached to', () => {
+  it('is not told at length: a file that is no YAML at all', () => {
+    expect(problems('a: [\n'.repeat(100))).toHaveLength(5);
+  });
+
   it.each<[string, string, string[], string]>([
     ['no YAML', 'a: [', [], 'line 1: YAML: '],
     ['attached already', attached(plain, plan('tag')), [], 'Sidelight is attached to this config already'],

@@ -20,6 +20,9 @@ import { otherSpelling } from './other-spelling.ts';
 
 export type Attached = { ok: true; document: Document } | { ok: false; problems: string[] };
 
+/** One mistake of YAML brings others with it. */
+const mostErrors = 5;
+
 /**
  * An Envoy config of the user's (YAML or JSON) with our parts in every HTTP connection manager and TCP proxy of its
  * listeners, or of those that are named. What else is in it stays as it is, comments too. Problems: what is wrong, where.
@@ -28,7 +31,9 @@ export function attachToConfig(text: string, plan: AttachPlan, listeners: readon
   const lines = new LineCounter();
   // Envoy has numbers of 64 bits.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true });
-  const problems = document.errors.map(({ message, pos }) => `line ${lines.linePos(pos[0]).line}: YAML: ${message}`);
+  const problems = document.errors
+    .slice(0, mostErrors)
+    .map(({ message, pos }) => `line ${lines.linePos(pos[0]).line}: YAML: ${message}`);
   if (problems.length > 0) return { ok: false, problems };
   problems.push(...otherSpelling(document, lines));
   if (problems.length > 0) return { ok: false, problems };
