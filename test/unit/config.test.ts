@@ -47,6 +47,7 @@ test('an empty text is the defaults', () => {
     },
     pins: { maxConnections: 20_000, quietMs: 60_000 },
     traces: { rootSampleRatio: 0.05, keepPerSecond: 5, keepBurst: 20, slowMs: 1000 },
+    page: { enabled: true, quietForMs: 60_000 },
     otlp: { protocol: 'grpc', intervalMs: 10_000 },
     limits: {
       messageBytes: 1_048_576,
