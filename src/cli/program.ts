@@ -3,6 +3,7 @@ import type { ConfigOverrides } from '../config/check-config.ts';
 import { SidelightError } from '../lib/errors.ts';
 import { addAttach } from './attach/command.ts';
 import { attach } from './attach/run.ts';
+import { append, endWith } from './command-line.ts';
 import { runDemo } from './demo/run.ts';
 import type { Program } from './demo/sidelight-process.ts';
 import { addDoctor } from './doctor/command.ts';
@@ -100,15 +101,8 @@ function addDrained(
       'after',
       '\nExit codes: 0 drained, 1 not within the timeout, 2 wrong arguments, 3 cannot know, 4 quiet, but connections may be open.',
     )
-    .exitOverride((error) => {
-      exit(error.exitCode === 0 ? 0 : wrongArguments);
-      throw error;
-    })
+    .exitOverride(endWith(exit, wrongArguments))
     .action(run);
-}
-
-function append(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }
 
 interface DemoFlags {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { append, endWith } from '../command-line.ts';
 import type { AttachFlags } from './flags.ts';
 import { wrongArguments } from './run.ts';
 
@@ -47,13 +48,6 @@ export function addAttach(program: Command, exit: (code: number) => void, run: (
     .option('--listener <name>', 'envoy: only this listener; may be repeated', append)
     .helpOption('--help', 'print this help')
     .addHelpText('after', examples)
-    .exitOverride((error) => {
-      exit(error.exitCode === 0 ? 0 : wrongArguments);
-      throw error;
-    })
+    .exitOverride(endWith(exit, wrongArguments))
     .action(run);
-}
-
-function append(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }

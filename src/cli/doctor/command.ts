@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { append, endWith } from '../command-line.ts';
 import { type DoctorFlags, defaultTimeout } from './options.ts';
 import { exitCodes } from './run.ts';
 
@@ -28,13 +29,6 @@ export function addDoctor(
       'after',
       '\nExit codes: 0 nothing wrong was found, 1 warnings, 2 errors, 3 could not look, 4 wrong arguments.',
     )
-    .exitOverride((error) => {
-      exit(error.exitCode === 0 ? 0 : exitCodes.wrongArguments);
-      throw error;
-    })
+    .exitOverride(endWith(exit, exitCodes.wrongArguments))
     .action(run);
-}
-
-function append(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }

@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { defaults } from '../../monitoring/build.ts';
 import { type Form, forms } from '../../monitoring/render.ts';
+import { append, endWith } from '../command-line.ts';
 import type { RulesFlags } from './options.ts';
 import { wrongArguments } from './run.ts';
 
@@ -27,13 +28,6 @@ export function addRules(
     .option('--job <regex>', "Prometheus' label job of Sidelight's targets", defaults.job)
     .helpOption('--help', 'print this help')
     .addHelpText('after', examples)
-    .exitOverride((error) => {
-      exit(error.exitCode === 0 ? 0 : wrongArguments);
-      throw error;
-    })
+    .exitOverride(endWith(exit, wrongArguments))
     .action(run);
-}
-
-function append(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }
