@@ -56,3 +56,16 @@ export function fits(filter, texts) {
     .split(/\s+/)
     .every((word) => all.includes(word));
 }
+
+/**
+ * A table that scrolls by itself, also by keyboard. `heads`: its column heads, as words or as cells of their own;
+ * `className`: absent where it needs no looks of its own.
+ */
+export function scrollTable(label, heads, rows, className = '') {
+  const cells = heads.map((head) => (typeof head === 'string' ? h('th', { scope: 'col', key: head }, head) : head));
+  return h(
+    'div',
+    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': label },
+    h('table', { class: className || null }, h('thead', null, h('tr', null, cells)), h('tbody', null, rows)),
+  );
+}

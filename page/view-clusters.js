@@ -1,6 +1,6 @@
 import { spark } from './draw.js';
 import { count, duration, percent, plural } from './format.js';
-import { empty, fits, pageOf, pager, sortHeader } from './parts.js';
+import { empty, fits, pageOf, pager, scrollTable, sortHeader } from './parts.js';
 import { h } from './preact.js';
 import { ratesOf } from './rates.js';
 import { causeWords, spaced } from './words.js';
@@ -85,37 +85,20 @@ function nothing(all, q) {
 
 function table(rows, state) {
   const head = (name, text, title) => sortHeader(state, name, text, title);
-  return h(
-    'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Clusters' },
-    h(
-      'table',
-      { class: 'clusters' },
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          head('name', 'Cluster', 'By name'),
-          head('requests', 'Requests', 'All of them, aborted and unknown ones too'),
-          head('effective', 'Effective', 'What the client saw'),
-          head('first-try', 'First-try', 'What it would have seen without retries'),
-          head('actual', 'Actual', 'Attempts that succeeded'),
-          head('masked', 'Masked', 'Effective less first-try'),
-          head('cost', 'Masked cost', 'What failed attempts added before the winner began'),
-          head('amplification', 'Ampl.', 'Attempts per request that had one'),
-          head('aborted', 'Aborted', 'The client left first'),
-          h('th', { scope: 'col' }, 'Last 15 min'),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((row) => clusterRow(row, state)),
-      ),
-    ),
-  );
+  const heads = [
+    head('name', 'Cluster', 'By name'),
+    head('requests', 'Requests', 'All of them, aborted and unknown ones too'),
+    head('effective', 'Effective', 'What the client saw'),
+    head('first-try', 'First-try', 'What it would have seen without retries'),
+    head('actual', 'Actual', 'Attempts that succeeded'),
+    head('masked', 'Masked', 'Effective less first-try'),
+    head('cost', 'Masked cost', 'What failed attempts added before the winner began'),
+    head('amplification', 'Ampl.', 'Attempts per request that had one'),
+    head('aborted', 'Aborted', 'The client left first'),
+    'Last 15 min',
+  ];
+  const drawn = rows.map((row) => clusterRow(row, state));
+  return scrollTable('Clusters', heads, drawn, 'clusters');
 }
 
 function clusterRow(row, { histories, link }) {

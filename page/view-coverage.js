@@ -1,5 +1,5 @@
 import { count, duration, plural, timeOfDay, wholeDuration } from './format.js';
-import { empty } from './parts.js';
+import { empty, scrollTable } from './parts.js';
 import { h } from './preact.js';
 import { spaced, unknownPinWords } from './words.js';
 
@@ -205,25 +205,6 @@ function section(title, columns, rows, rowOf, none) {
     'section',
     null,
     h('h3', null, title),
-    rows.length === 0
-      ? h('p', { class: 'dim' }, none)
-      : h(
-          'div',
-          { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': title },
-          h(
-            'table',
-            null,
-            h(
-              'thead',
-              null,
-              h(
-                'tr',
-                null,
-                columns.map((name) => h('th', { scope: 'col', key: name }, name)),
-              ),
-            ),
-            h('tbody', null, rows.map(rowOf)),
-          ),
-        ),
+    rows.length === 0 ? h('p', { class: 'dim' }, none) : scrollTable(title, columns, rows.map(rowOf)),
   );
 }

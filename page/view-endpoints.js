@@ -1,6 +1,6 @@
 import { changeLine } from './draw.js';
 import { count, percent, plural, timeOfDay, wholeDuration } from './format.js';
-import { empty, fits, pageOf, pager } from './parts.js';
+import { empty, fits, pageOf, pager, scrollTable } from './parts.js';
 import { h } from './preact.js';
 import { spaced, unknownPinWords } from './words.js';
 
@@ -42,28 +42,8 @@ function nothing(all, q) {
 const columns = ['Endpoint', 'Cluster', 'State', 'Share against fair share', 'Requests', 'Connections', 'Last used'];
 
 function table(rows, nowMs) {
-  return h(
-    'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Endpoints' },
-    h(
-      'table',
-      { class: 'endpoints' },
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          columns.map((name) => h('th', { scope: 'col', key: name }, name)),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((row) => endpointRow(row, nowMs)),
-      ),
-    ),
-  );
+  const drawn = rows.map((row) => endpointRow(row, nowMs));
+  return scrollTable('Endpoints', columns, drawn, 'endpoints');
 }
 
 function endpointRow(row, nowMs) {

@@ -1,6 +1,6 @@
 import { drainCurve } from './draw.js';
 import { bytes, count, plural, timeOfDay, wholeDuration } from './format.js';
-import { empty, fits } from './parts.js';
+import { empty, fits, scrollTable } from './parts.js';
 import { h } from './preact.js';
 import { clearedWords, drainWords, pinReasonWords, pinWords, spaced } from './words.js';
 
@@ -171,43 +171,26 @@ function holdersOf({ holders, connections }, nowMs) {
       null,
       all > holders.length ? `The first ${holders.length} of ${plural(all, 'connection')}` : plural(all, 'connection'),
     ),
-    h(
-      'div',
-      { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Connections' },
-      h(
-        'table',
-        null,
-        h(
-          'thead',
-          null,
-          h(
-            'tr',
-            null,
-            ['Reporter', 'Connection', 'State', 'Pin', 'Age', 'Last used', 'Requests', 'Bytes'].map((name) =>
-              h('th', { scope: 'col', key: name }, name),
-            ),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          holders.map((one) =>
-            h(
-              'tr',
-              { key: `${one.reporter} ${one.connectionId}` },
-              h('td', null, one.reporter),
-              h('td', null, `${one.layer} ${one.connectionId}`),
-              h('td', null, one.state),
-              h('td', { title: pinWords[one.pin] }, spaced(one.pin)),
-              h('td', { class: 'number' }, wholeDuration(nowMs - one.openedMs)),
-              h('td', { class: 'number' }, `${wholeDuration(nowMs - one.lastUsedMs)} ago`),
-              h('td', { class: 'number' }, count(one.requests)),
-              h('td', { class: 'number' }, bytes(one.bytes)),
-            ),
-          ),
-        ),
-      ),
+    scrollTable(
+      'Connections',
+      ['Reporter', 'Connection', 'State', 'Pin', 'Age', 'Last used', 'Requests', 'Bytes'],
+      holders.map((one) => holderRow(one, nowMs)),
     ),
+  );
+}
+
+function holderRow(one, nowMs) {
+  return h(
+    'tr',
+    { key: `${one.reporter} ${one.connectionId}` },
+    h('td', null, one.reporter),
+    h('td', null, `${one.layer} ${one.connectionId}`),
+    h('td', null, one.state),
+    h('td', { title: pinWords[one.pin] }, spaced(one.pin)),
+    h('td', { class: 'number' }, wholeDuration(nowMs - one.openedMs)),
+    h('td', { class: 'number' }, `${wholeDuration(nowMs - one.lastUsedMs)} ago`),
+    h('td', { class: 'number' }, count(one.requests)),
+    h('td', { class: 'number' }, bytes(one.bytes)),
   );
 }
 
@@ -217,47 +200,24 @@ function clearedTable(cleared, nowMs) {
     'section',
     { class: 'cleared' },
     h('h3', null, 'Cleared lately'),
-    h(
-      'div',
-      { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Cleared lately' },
-      h(
-        'table',
-        null,
-        h(
-          'thead',
-          null,
-          h(
-            'tr',
-            null,
-            ['Cleared', 'Endpoint', 'Cluster', 'Connection', 'Reporter', 'Was', 'How'].map((name) =>
-              h('th', { scope: 'col', key: name }, name),
-            ),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          cleared
-            .slice(0, 20)
-            .map((pin) =>
-              h(
-                'tr',
-                { key: `${pin.reporter} ${pin.layer} ${pin.connectionId} ${pin.clearedMs}` },
-                h('td', { title: timeOfDay(pin.clearedMs) }, `${wholeDuration(nowMs - pin.clearedMs)} ago`),
-                h('td', null, h('code', null, pin.endpoint)),
-                h('td', null, pin.cluster),
-                h('td', null, `${pin.layer} ${pin.connectionId}`),
-                h('td', null, pin.reporter),
-                h('td', null, spaced(pin.pin)),
-                h(
-                  'td',
-                  null,
-                  `${clearedWords[pin.how] ?? pin.how}${pin.by === undefined ? '' : ` (${spaced(pin.by)})`}`,
-                ),
-              ),
-            ),
-        ),
-      ),
+    scrollTable(
+      'Cleared lately',
+      ['Cleared', 'Endpoint', 'Cluster', 'Connection', 'Reporter', 'Was', 'How'],
+      cleared.slice(0, 20).map((pin) => clearedRow(pin, nowMs)),
     ),
+  );
+}
+
+function clearedRow(pin, nowMs) {
+  return h(
+    'tr',
+    { key: `${pin.reporter} ${pin.layer} ${pin.connectionId} ${pin.clearedMs}` },
+    h('td', { title: timeOfDay(pin.clearedMs) }, `${wholeDuration(nowMs - pin.clearedMs)} ago`),
+    h('td', null, h('code', null, pin.endpoint)),
+    h('td', null, pin.cluster),
+    h('td', null, `${pin.layer} ${pin.connectionId}`),
+    h('td', null, pin.reporter),
+    h('td', null, spaced(pin.pin)),
+    h('td', null, `${clearedWords[pin.how] ?? pin.how}${pin.by === undefined ? '' : ` (${spaced(pin.by)})`}`),
   );
 }
