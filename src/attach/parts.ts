@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Document, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
-import type { Profile } from '../model/reporter.ts';
+import { memo } from '../lib/memo.ts';
+import { type Profile, profiles } from '../model/reporter.ts';
 import { childMap, childSeq, mapOf, pairOf } from './nodes.ts';
 
 /**
@@ -63,8 +64,14 @@ function logParts(manager: YAMLMap, router: YAMLMap, reached: Reached): LogParts
   };
 }
 
+/** Read once: a config with many listeners takes a copy for each. */
+const shippedFile = memo(
+  (profile) => parseDocument(readFileSync(new URL(`../../envoy/${profile}.yaml`, import.meta.url), 'utf8')),
+  profiles.length,
+);
+
 function shippedConfig(profile: Profile, { cluster, authority }: Reached): Document {
-  const config = parseDocument(readFileSync(new URL(`../../envoy/${profile}.yaml`, import.meta.url), 'utf8'));
+  const config = shippedFile(profile).clone();
   visit(config, {
     Node: (_, node) => {
       node.commentBefore = withoutNumbers(node.commentBefore);
