@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseHostPort } from '../lib/host-port.ts';
+import { isSocketPath, longestSocketPath } from '../lib/socket-path.ts';
 
 /** What every field says of itself, next to its type and default. */
 export interface FieldFacts {
@@ -52,12 +53,9 @@ export function address(fallback: string, meaning: string) {
     .meta({ meaning, kind: 'host:port' });
 }
 
-/** As long as the kernel takes one. */
-const longestSocketPath = 107;
-
 /** `host:port`, `[v6]:port`, or `unix:` and an absolute path. */
 export function addressOrSocket(fallback: string, meaning: string) {
-  const isSocket = (text: string) => text.startsWith('unix:/') && Buffer.byteLength(text) - 5 <= longestSocketPath;
+  const isSocket = (text: string) => text.startsWith('unix:') && isSocketPath(text.slice('unix:'.length));
   return z
     .string()
     .refine(

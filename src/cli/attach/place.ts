@@ -1,5 +1,6 @@
 import type { SidelightPlace } from '../../attach/plan.ts';
 import { parseHostPort } from '../../lib/host-port.ts';
+import { isSocketPath, longestSocketPath } from '../../lib/socket-path.ts';
 import type { AttachFlags } from './flags.ts';
 import type { Problems } from './problems.ts';
 
@@ -42,10 +43,7 @@ function address(text: string, problems: Problems): SidelightPlace | undefined {
   return { kind: 'address', ...parsed };
 }
 
-/** As long as the kernel takes one. */
-const longestSocketPath = 107;
-
 function socket(text: string, problems: Problems): SidelightPlace | undefined {
-  if (text.startsWith('/') && Buffer.byteLength(text) <= longestSocketPath) return { kind: 'uds', path: text };
+  if (isSocketPath(text)) return { kind: 'uds', path: text };
   return problems.found('--uds', text, `an absolute path of ${longestSocketPath} bytes at most`);
 }
