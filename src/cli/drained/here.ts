@@ -1,8 +1,7 @@
 import type { DrainVerdict } from '../../judge/drain-facts.ts';
 import { judgeDrained } from '../../judge/drained.ts';
-import { parseHostPort } from '../../lib/host-port.ts';
 import type { EndpointsSeen, ReportersSeen } from './answers.ts';
-import { mergeEndpoints, mergeExpected, mergeReporters } from './merge.ts';
+import { isSameEndpoint, mergeEndpoints, mergeExpected, mergeReporters } from './merge.ts';
 import { snapshotOf } from './snapshot.ts';
 
 /** The one replica that is asked. */
@@ -31,14 +30,7 @@ export function judgeHere(
     expected: mergeExpected([{ expected }], reporters),
   };
   return (endpoint) => {
-    const told = snapshot.endpoints.filter((seen) => isSame(seen.endpoint, endpoint));
+    const told = snapshot.endpoints.filter((seen) => isSameEndpoint(seen.endpoint, endpoint));
     return judgeDrained({ ...facts, endpoints: mergeEndpoints(told.map((seen) => ({ replica: here, seen }))) });
   };
-}
-
-/** A source may name the address alone. */
-function isSame(a: string, b: string): boolean {
-  const [one, other] = [parseHostPort(a), parseHostPort(b)];
-  if (one === undefined || other === undefined) return (one?.host ?? a) === (other?.host ?? b);
-  return one.host === other.host && one.port === other.port;
 }

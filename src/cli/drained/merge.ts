@@ -133,6 +133,12 @@ function latest(times: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
+/** Whether two texts name the same endpoint: a source may name the address alone. */
+export function isSameEndpoint(a: string, b: string): boolean {
+  const [port, other] = [portOf(a), portOf(b)];
+  return ipOf(a) === ipOf(b) && (port === undefined || other === undefined || port === other);
+}
+
 function portOf(endpoint: string): number | undefined {
   return parseHostPort(endpoint)?.port;
 }

@@ -48,8 +48,8 @@ export interface Rooms {
   books: Books;
   ingress: Ingress;
   lag: LagMeter;
-  /** A meter of its own: to ask one is to begin anew, and the scrape asks `lag`. */
-  pageLag: LagMeter;
+  /** A meter of its own: to ask one is to begin anew, and the scrape asks `lag`. Absent without the page. */
+  pageLag: LagMeter | undefined;
   /** Epoch ms, as the clock is now. */
   startedMs: () => number;
   /** Nothing is to be said about ages before this: the clock may have been set. */
@@ -68,7 +68,7 @@ export function buildRooms(options: SidelightOptions, { restored, touch }: Memor
   const { config, logger, now } = options;
   const ground: Ground = { ...options, rules: createClusterRules(config) };
   const lag = new LagMeter();
-  const pageLag = new LagMeter();
+  const pageLag = config.page.enabled ? new LagMeter() : undefined;
   const discovery = buildDiscovery(ground, {
     restored,
     onChange(change) {

@@ -56,5 +56,5 @@ async function stop(rooms: Rooms, admin: Admin | undefined, kept: State | undefi
   expected?.stop();
   await Promise.all([emit.shutdown(withinMs / 2), admin?.close(withinMs / 2)]);
   lag.stop();
-  pageLag.stop();
+  pageLag?.stop();
 }

@@ -46,7 +46,7 @@ export function coveragePart(rooms: Rooms, version: string) {
       const { cluster, source, subject, lastAnswerMs, lastError } = view;
       return { cluster, source, subject, lastAnswerMs, lastError, why: blindness(view, nowMs) };
     }),
-    self: { ...selfView(emit.self), eventLoopLagMs: pageLag.takeMs() },
+    self: { ...selfView(emit.self), eventLoopLagMs: pageLag?.takeMs() },
   };
 }
 
