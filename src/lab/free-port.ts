@@ -19,7 +19,8 @@ export async function freePort(addresses: readonly string[] = ['127.0.0.1']): Pr
   }
 }
 
-async function isFreeOnAll(addresses: readonly string[], port: number): Promise<boolean> {
+/** Whether nobody listens on a TCP port on any of the addresses. */
+export async function isFreeOnAll(addresses: readonly string[], port: number): Promise<boolean> {
   const servers: net.Server[] = [];
   try {
     for (const address of addresses) {

@@ -1,6 +1,5 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
 import { type Sample, sumOf } from '../../src/cli/demo/prometheus-text.ts';
 import { startSidelight } from '../../src/cli/demo/sidelight-process.ts';
@@ -8,14 +7,11 @@ import { Cleanup } from '../../src/lab/cleanup.ts';
 import { rssMiB } from '../bench/process-usage.ts';
 import { Flood, startSilentReceiver } from '../support/flood.ts';
 import { answered, logClient } from '../support/log-client.ts';
+import { thisProgram } from '../support/this-program.ts';
 import { until } from '../support/until.ts';
 
 // As bin/sidelight starts it: a small nursery, or the process grows by garbage that it has no reason yet to collect.
-const program = {
-  node: process.execPath,
-  flags: ['--max-semi-space-size=4'],
-  entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
-};
+const program = thisProgram('--max-semi-space-size=4');
 /** By then every table and queue is full. */
 const warmUp = 24;
 const rounds = 50;

@@ -1,6 +1,5 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { CDPSession } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startSidelight } from '../../src/cli/demo/sidelight-process.ts';
@@ -8,13 +7,10 @@ import { rssMiB } from '../bench/process-usage.ts';
 import { openBrowser, openPage } from '../support/browser.ts';
 import { answered, logClient } from '../support/log-client.ts';
 import { cleaned } from '../support/reporting.ts';
+import { thisProgram } from '../support/this-program.ts';
 import { until } from '../support/until.ts';
 
-const program = {
-  node: process.execPath,
-  flags: ['--max-semi-space-size=4'],
-  entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
-};
+const program = thisProgram('--max-semi-space-size=4');
 const beatMs = 100;
 /** Of each beat: together a thousand a second. */
 const perBeat = 100;

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { findEnvoy } from '../../setup/envoy.mjs';
 import { sumOf } from '../../src/cli/demo/prometheus-text.ts';
@@ -12,13 +11,10 @@ import { freePort } from '../../src/lab/free-port.ts';
 import { http1Client } from '../../src/lab/http1-client.ts';
 import { drive, type LoadClient } from '../../src/lab/load.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
+import { thisProgram } from '../support/this-program.ts';
 import { until } from '../support/until.ts';
 
-const program = {
-  node: process.execPath,
-  flags: [],
-  entry: fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
-};
+const program = thisProgram();
 let cleanup = new Cleanup();
 afterEach(async () => {
   await cleanup.run();

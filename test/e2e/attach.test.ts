@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { findEnvoy } from '../../setup/envoy.mjs';
@@ -14,6 +13,7 @@ import { tempDir } from '../../src/lab/temp-dir.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { runAttach } from '../support/attach.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
+import { thisProgram } from '../support/this-program.ts';
 import { until } from '../support/until.ts';
 
 /* A user's own Envoy config with what `sidelight attach --to envoy` puts into it, on a real Envoy. */
@@ -119,10 +119,8 @@ describe('the kill switch', () => {
 describe('a Sidelight that hangs', () => {
   it('is out after one check that failed, where many proxies check it seldom', async () => {
     const grpcPort = await freePort();
-    const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-    const program = { node: process.execPath, flags: [], entry };
     const listen = { grpc: `127.0.0.1:${grpcPort}`, http: '127.0.0.1:0' };
-    const sidelight = cleanup.use(await startSidelight(program, { listen }));
+    const sidelight = cleanup.use(await startSidelight(thisProgram(), { listen }));
     // One check in 6 s: two of them alone would take 12.
     const flags = ['--proxies', '1500', ...byAddress(grpcPort)];
     const config = parse(runAttach('--to', 'envoy', '--config', plain, ...flags)) as Bootstrap;

@@ -24,6 +24,7 @@ import { pinsOf, routeTo, startReporter } from '../support/reporting.ts';
 import { runDrained } from '../support/run-drained.ts';
 import { startTestSidelight, type TestSidelight } from '../support/sidelight.ts';
 import { keepTalking } from '../support/talking.ts';
+import { thisProgram } from '../support/this-program.ts';
 import { until } from '../support/until.ts';
 
 /* `sidelight drained` after a name moved, on a real Envoy. Long waits are scaled down. */
@@ -208,7 +209,7 @@ it('two replicas, and a log stream that moves between them each second: counted 
 
 it('restarted in mid cut-over without a state file: never 0, for a connection of before may be there', async () => {
   const { dns } = await startDns('restart');
-  const program = { node: process.execPath, flags: [], entry: main };
+  const program = thisProgram();
   const first = await startSidelight(program, asksFor(['restart'], dns, graceMs));
   cleanup.defer(() => first.close());
   const metric = async (name: string, labels: Record<string, string> = {}) => {

@@ -12,17 +12,6 @@ import { until } from '../support/until.ts';
 const cleanup = new Cleanup();
 afterEach(() => cleanup.run());
 
-/** So many that no request meets only the two that fail. */
-const retries = `
-  apiVersion: networking.istio.io/v1
-  kind: VirtualService
-  metadata: { name: web, namespace: app }
-  spec:
-    hosts: [web.app.svc.cluster.local]
-    http:
-      - retries: { attempts: 12, retryOn: "5xx,connect-failure" }
-        route: [{ destination: { host: web.app.svc.cluster.local, port: { number: 8080 } } }]`;
-
 const reporters = {
   sidecar: {
     start: startIstioSidecar,
@@ -53,7 +42,7 @@ describe.each([
     const [good, bad, dead] = [`${net}.11`, `${net}.12`, `${net}.13`];
     const web = cleanup.use(await Upstreams.start({ ips: [good, bad], port: istioPorts.endpoint }));
     web.handle(() => ({ kind: 'respond', status: 503 }), bad);
-    const yaml = [attachedInMesh(target, place(sidelight.grpcPort)), retries];
+    const yaml = [attachedInMesh(target, place(sidelight.grpcPort)), 'retries.yaml'];
     const istio = await start(context, cleanup, { net, sidelightPort: sidelight.grpcPort, yaml });
     const client = await istio.client();
     const beganMs = Date.now();

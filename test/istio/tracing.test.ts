@@ -36,16 +36,6 @@ function tracing(port: number): string {
     endpoints: [{ addresses: [127.0.0.1], conditions: { ready: true } }]`.replaceAll(/^ {4}/gm, '');
 }
 
-const retries = `
-  apiVersion: networking.istio.io/v1
-  kind: VirtualService
-  metadata: { name: web, namespace: app }
-  spec:
-    hosts: [web.app.svc.cluster.local]
-    http:
-      - retries: { attempts: 12, retryOn: "5xx,connect-failure" }
-        route: [{ destination: { host: web.app.svc.cluster.local, port: { number: 8080 } } }]`;
-
 /** Envoy's span of its call to our tagger. */
 const taggerCall = 'async envoy.service.ext_proc.v3.ExternalProcessor.Process egress';
 
@@ -67,7 +57,7 @@ describe.each([
     const web = cleanup.use(await Upstreams.start({ ips: [`${net}.11`, `${net}.12`], port: istioPorts.endpoint }));
     web.handle(() => ({ kind: 'respond', status: 503 }), `${net}.12`);
     const flags = `${target} --namespace app --profile full --message-timeout 1s --service sidelight.sidelight`;
-    const yaml = [runAttach(...flags.split(' ')), retries, tracing(Number(new URL(jaeger.grpc).port))];
+    const yaml = [runAttach(...flags.split(' ')), 'retries.yaml', tracing(Number(new URL(jaeger.grpc).port))];
     const options = { net, sidelightPort: sidelight.grpcPort, mesh: 'mesh-tracing.yaml', yaml };
     const client = await (await start(context, cleanup, options)).client();
     const count = (labels = {}) => sidelight.metric('sidelight_requests_total', labels);
