@@ -253,6 +253,10 @@ export const catalogue = {
     'The waypoint does not get the cluster of Sidelight',
     'Add the annotation `envoyfilter.istio.io/referenced-services: NAMESPACE/HOST`.',
   ),
+  'service-hidden': error(
+    'The sidecars do not know the Service of Sidelight',
+    "Let it in: `NAMESPACE/HOST` among the egress hosts of the `Sidecar` resource, and the Service's `exportTo`.",
+  ),
   'mesh-wide-inbound': error(
     "Sidelight's own pods are attached too",
     'Choose workloads (`workloadSelector`), or keep its pods out: `sidecar.istio.io/inject: "false"`. Else each call to it makes another.',

@@ -126,17 +126,22 @@ function notInARow(proxies: readonly Proxy[], chain: boolean): NotLooked[] {
   ];
 }
 
+/** What EnvoyFilters are looked at with. */
+const kindsBeside = new Set(['Gateway', 'VirtualService', 'HTTPRoute', 'Sidecar', 'Service', 'ServiceEntry']);
+
 /** Which objects of a file were looked at, and which not. */
 function kindsOf(manifests: readonly Manifest[]): string {
-  const text = (all: readonly Manifest[]) =>
-    Array.from(
-      Map.groupBy(all, ({ kind }) => kind),
-      ([kind, { length }]) => `${length} ${kind}`,
-    ).join(', ');
-  const [looked, left] = [true, false].map((is) =>
-    text(manifests.filter(({ kind }) => (kind === 'EnvoyFilter') === is)),
-  );
-  return `looked at ${looked || 'no EnvoyFilter'}${left ? `; left aside ${left}` : ''}`;
+  const isFilter = ({ kind }: Manifest) => kind === 'EnvoyFilter';
+  const isBeside = ({ kind }: Manifest) => kindsBeside.has(kind) && manifests.some(isFilter);
+  const looked = countsOf(manifests.filter(isFilter)) || 'no EnvoyFilter';
+  const beside = countsOf(manifests.filter(isBeside));
+  const left = countsOf(manifests.filter((one) => !isFilter(one) && !isBeside(one)));
+  return `looked at ${looked}${beside && `, with ${beside}`}${left && `; left aside ${left}`}`;
+}
+
+function countsOf(manifests: readonly Manifest[]): string {
+  const byKind = Map.groupBy(manifests, ({ kind }) => kind);
+  return Array.from(byKind, ([kind, { length }]) => `${length} ${kind}`).join(', ');
 }
 
 function unreadable({ file, problems }: YamlFile): NotLooked[] {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 import { Cleanup } from '../../src/lab/cleanup.ts';
 import { Upstreams } from '../../src/lab/upstreams.ts';
 import { runAttach } from '../support/attach.ts';
+import { hidden, objectsOf, shown, sidelightCluster } from '../support/istio/hidden-service.ts';
 import { efcheckFacts, freeNet, istioPorts, startIstioSidecar, startIstioWaypoint } from '../support/istio.ts';
 import { doctorReport, worries } from '../support/run-doctor.ts';
 import { startTestSidelight } from '../support/sidelight.ts';
@@ -44,6 +45,16 @@ describe('an EnvoyFilter with which the doctor is content', () => {
     expect(facts).not.toEqual([]);
     expect(facts.filter((fact) => fact.startsWith('lds connect_terminate'))).toEqual([]);
   });
+});
+
+describe('the cluster of Sidelight', () => {
+  const clusters = (context: TestContext, given: Parameters<typeof objectsOf>[0]) =>
+    efcheckFacts(context, cleanup, ['base.yaml', objectsOf(given)], {
+      proxy: 'sidecar',
+      labels: { app: 'client' },
+    }).filter((fact) => fact.startsWith(`cds ${sidelightCluster}`));
+  it.for(hidden)('is not made beside $name', (given, context) => expect(clusters(context, given)).toEqual([]));
+  it.for(shown)('is made beside $name', (given, context) => expect(clusters(context, given)).toHaveLength(1));
 });
 
 describe.each([

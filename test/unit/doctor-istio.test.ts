@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { hidden, objectsOf, onlyItsNamespace, shown } from '../support/istio/hidden-service.ts';
 import { doctorReport, runDoctor, worries } from '../support/run-doctor.ts';
 
 const folder = (name: string) => fileURLToPath(new URL(`../fixtures/istio/${name}/`, import.meta.url));
@@ -32,6 +33,24 @@ const filter = (spec: string, name = 'a') =>
   `apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: ${name}, namespace: shop}\nspec:\n${spec}\n`;
 
 const yaml = (text: string) => runDoctor(['-'], { json: true }, text).then(({ out }) => JSON.parse(out));
+
+describe('a Service of Sidelight', () => {
+  const found = async (given: Parameters<typeof objectsOf>[0]) => worries(await yaml(objectsOf(given)));
+  it.each(hidden)('is hidden by $name', async (given) => expect(await found(given)).toEqual(['service-hidden']));
+  it.each(shown)('is not hidden by $name', async (given) => expect(await found(given)).toEqual([]));
+
+  it('is hidden from the pods that a Sidecar chooses, among others', async () => {
+    const { findings } = await yaml(objectsOf({ name: '', sidecars: [onlyItsNamespace('others')] }));
+    expect(findings.map(({ evidence }: { evidence: string }) => evidence)).toEqual([
+      'sidelight.sidelight.svc.cluster.local is not let in by -: document 4, Sidecar app/others, egress hosts: ./*',
+    ]);
+  });
+
+  it('is looked for in every namespace where the EnvoyFilter is for all', async () => {
+    const ofMesh = objectsOf({ name: '', scope: '--mesh', sidecars: [onlyItsNamespace('others')] });
+    expect(worries(await yaml(ofMesh))).toEqual(['service-hidden']);
+  });
+});
 
 it('a Gateway of another class is no waypoint', async () => {
   const patch =
@@ -71,6 +90,11 @@ it('the parts that are spread over patches are looked at together', async () => 
     ],
     ['no-periodic-flush', 'patches with context SIDECAR_OUTBOUND, router'],
   ]);
+});
+
+it('what an EnvoyFilter is looked at with is told apart from what is left aside', async () => {
+  const { out } = await runDoctor(['-'], {}, `${objectsOf({ name: '' })}---\nkind: Deployment\n`);
+  expect(out).toContain('-: looked at 2 EnvoyFilter, with 1 Service; left aside 1 Deployment');
 });
 
 it('what is no EnvoyFilter is left aside with a word; what cannot be read is not fine', async () => {

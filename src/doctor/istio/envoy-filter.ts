@@ -1,6 +1,9 @@
 import { type JsonObject, objectAt, objectsAt, textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
 
+/** Istio's own: what is there holds for the whole mesh. */
+export const rootNamespace = 'istio-system';
+
 /** One entry of `configPatches`. */
 export interface Patch {
   /** `document 1, EnvoyFilter app/x, patch 2 (HTTP_FILTER)` */
@@ -21,8 +24,8 @@ export interface EnvoyFilter {
   namespace: string;
   annotations: JsonObject;
   targets: readonly { kind: string; name: string }[];
-  /** Whether it chooses its proxies by labels. */
-  hasSelector: boolean;
+  /** The labels that it chooses its proxies by; empty: it does not. */
+  selector: JsonObject;
   priority: number;
   patches: readonly Patch[];
 }
@@ -41,7 +44,7 @@ function envoyFilterOf({ where, value }: Manifest): EnvoyFilter {
     namespace: textAt(value, 'metadata', 'namespace') || 'default',
     annotations: objectAt(value, 'metadata', 'annotations'),
     targets: targets.map((one) => ({ kind: textAt(one, 'kind'), name: textAt(one, 'name') })),
-    hasSelector: Object.keys(objectAt(spec, 'workload_selector', 'labels')).length > 0,
+    selector: objectAt(spec, 'workload_selector', 'labels'),
     priority: Number(spec['priority'] ?? 0),
     patches: objectsAt(spec, 'config_patches').map((patch, index) => patchOf(patch, `${where}, patch ${index + 1}`)),
   };
@@ -59,6 +62,10 @@ function patchOf(patch: JsonObject, where: string): Patch {
     operation: textAt(patch, 'patch', 'operation'),
     value: objectAt(patch, 'patch', 'value'),
   };
+}
+
+export function hasSelector({ selector }: EnvoyFilter): boolean {
+  return Object.keys(selector).length > 0;
 }
 
 /** What is patched inside a listener. */

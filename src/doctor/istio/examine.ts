@@ -13,6 +13,7 @@ import { type EnvoyFilter, envoyFiltersOf, type Patch } from './envoy-filter.ts'
 import { checkEverywhere } from './mesh.ts';
 import { patchedChains } from './patched-chain.ts';
 import { clusterNamesIn } from './values.ts';
+import { checkVisibility } from './visibility.ts';
 import { checkWaypoint } from './waypoint.ts';
 
 /** What is said of Sidelight's own parts, wherever they are written. */
@@ -27,7 +28,11 @@ export function examineManifests(manifests: readonly Manifest[]): ProxyFinding[]
     return found.map((one) => ({ ...one, where: placeOf(one.where) }));
   });
   return [
-    ...ours(filters).flatMap((filter) => [...checkWaypoint(filter, filters, manifests), ...checkEverywhere(filter)]),
+    ...ours(filters).flatMap((filter) => [
+      ...checkWaypoint(filter, filters, manifests),
+      ...checkEverywhere(filter),
+      ...checkVisibility(filter, manifests),
+    ]),
     // A name that is wrong in a patch was told with its patch.
     ...parts.filter(({ id }) => id !== 'default-filter-name'),
   ];

@@ -1,8 +1,7 @@
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
 import { findTyped, textAt } from '../json.ts';
-import { type EnvoyFilter, isInListener, type Patch } from './envoy-filter.ts';
-import { callersIn, clusterNamesIn } from './values.ts';
-import { rootNamespace } from './waypoint.ts';
+import { type EnvoyFilter, hasSelector, isInListener, type Patch, rootNamespace } from './envoy-filter.ts';
+import { calledHosts, callersIn, serviceOfHost } from './values.ts';
 
 /** What goes wrong with an EnvoyFilter wherever it lands. */
 export function checkEverywhere(filter: EnvoyFilter): ProxyFinding[] {
@@ -35,12 +34,13 @@ function afterRouter({ where, applyTo, operation, match }: Patch): ProxyFinding[
 }
 
 /** A filter on the inbound side of every pod is also on that of the service's own. */
-function inboundEverywhere({ targets, hasSelector, namespace }: EnvoyFilter, patch: Patch): ProxyFinding[] {
+function inboundEverywhere(filter: EnvoyFilter, patch: Patch): ProxyFinding[] {
+  const { targets, namespace } = filter;
   const { where, context, value } = patch;
   const isInbound = context === 'SIDECAR_INBOUND' || context === 'ANY';
-  if (targets.length > 0 || hasSelector || !isInbound || !isInListener(patch) || callersIn(value).length === 0)
+  if (targets.length > 0 || hasSelector(filter) || !isInbound || !isInListener(patch) || callersIn(value).length === 0)
     return [];
-  const ours = clusterNamesIn(value).flatMap((name) => /^outbound\|\d+\|[^|]*\|[^.]+\.([^.]+)\./.exec(name)?.[1] ?? []);
+  const ours = calledHosts(value).map((host) => serviceOfHost(host)?.namespace);
   const isEverywhere = namespace === rootNamespace;
   return isEverywhere || ours.includes(namespace)
     ? [

@@ -1,8 +1,8 @@
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
 import { textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
-import { type EnvoyFilter, isInListener, type Patch } from './envoy-filter.ts';
-import { clusterNamesIn } from './values.ts';
+import { type EnvoyFilter, hasSelector, isInListener, type Patch, rootNamespace } from './envoy-filter.ts';
+import { calledHosts, serviceOfHost } from './values.ts';
 
 /*
  * What istiod does with an EnvoyFilter for a waypoint, without a word to the user. Each was seen on Istio 1.31's own
@@ -13,8 +13,6 @@ import { clusterNamesIn } from './values.ts';
 const requestListener = 'main_internal';
 const waypointClass = 'istio-waypoint';
 const referenced = 'envoyfilter.istio.io/referenced-services';
-/** Where a GatewayClass may be referred to from. */
-export const rootNamespace = 'istio-system';
 
 /** What goes wrong with an EnvoyFilter that is meant for waypoints; nothing where it is not. */
 export function checkWaypoint(
@@ -64,10 +62,10 @@ function targets({ targets: all, where, namespace }: EnvoyFilter): ProxyFinding[
   ];
 }
 
-function selection({ targets: all, hasSelector, where }: EnvoyFilter): ProxyFinding[] {
-  return findingIf(all.length === 0, 'waypoint-selector', {
-    where,
-    evidence: hasSelector ? 'workloadSelector, and no targetRefs' : 'no targetRefs',
+function selection(filter: EnvoyFilter): ProxyFinding[] {
+  return findingIf(filter.targets.length === 0, 'waypoint-selector', {
+    where: filter.where,
+    evidence: hasSelector(filter) ? 'workloadSelector, and no targetRefs' : 'no targetRefs',
   });
 }
 
@@ -107,16 +105,13 @@ function references({ where, namespace, patches }: EnvoyFilter, all: readonly En
     .filter((one) => one.namespace === namespace)
     .map(({ annotations }) => textAt(annotations, referenced));
   const named = beside.flatMap((text) => text.split(/[\s,]+/)).filter((one) => one !== '');
-  const hosts = patches
-    .flatMap(({ value }) => clusterNamesIn(value))
-    .flatMap((name) => /^outbound\|\d+\|[^|]*\|(.+)$/.exec(name)?.[1] ?? []);
-  return [...new Set(hosts)]
+  return calledHosts(patches.map(({ value }) => value))
     .filter((host) => !named.some((one) => one.endsWith(`/${host}`)))
     .map((host) =>
       finding('waypoint-not-referenced', {
         where,
         evidence: `${host} is not in ${referenced}${named.length === 0 ? ', which is absent' : `: ${named.join(', ')}`}`,
-        remedy: `Add the annotation \`${referenced}: ${host.split('.')[1] ?? 'NAMESPACE'}/${host}\`.`,
+        remedy: `Add the annotation \`${referenced}: ${serviceOfHost(host)?.namespace ?? 'NAMESPACE'}/${host}\`.`,
       }),
     );
 }
