@@ -2,7 +2,7 @@ import type { Chain } from './chains.ts';
 import { finding, type ProxyFinding } from './finding.ts';
 import { objectsAt, textAt } from './json.ts';
 import { addressesOf, type Proxy } from './proxy.ts';
-import { fitOf, routesOf } from './routes.ts';
+import { domainsOf, fitOf, routesOf } from './routes.ts';
 import { isUsed, type Traffic, trafficOf, trafficText } from './traffic.ts';
 
 /** A cluster that traffic for a host may leave by. */
@@ -11,7 +11,7 @@ export interface HostCluster {
   cluster: string;
   /** What leads there: a route, a server name, or the cluster's own name. */
   by: string;
-  /** Whether it is meant for this host: not by a catch-all alone. */
+  /** Whether it is meant for this host: not by a catch-all alone, unless this proxy goes by no host. */
   isMeant: boolean;
   /** Absent: nothing tells. */
   traffic: Traffic | undefined;
@@ -19,7 +19,9 @@ export interface HostCluster {
 
 /** Which clusters are meant for a host, or take whatever comes, and what they carried. */
 export function clustersFor(proxy: Proxy, host: string): HostCluster[] {
-  const found = [...byName(proxy, host), ...proxy.chains.flatMap((chain) => byChain(chain, host))];
+  const isMeantForAny = !proxy.chains.some(asksHost);
+  const led = proxy.chains.flatMap((chain) => byChain(chain, host));
+  const found = [...byName(proxy, host), ...led.map((one) => ({ ...one, isMeant: one.isMeant || isMeantForAny }))];
   const groups = Map.groupBy(found, ({ cluster }) => cluster);
   return Array.from(groups, ([cluster, all]) => ({
     proxy: proxy.name,
@@ -58,6 +60,13 @@ function byChain(chain: Chain, host: string): Lead[] {
       const by = `${chain.where}, virtual host ${textAt(route.virtualHost, 'name')}`;
       return route.clusters.map((cluster) => ({ cluster, by, isMeant: fit > 1 }));
     });
+}
+
+/** Whether a chain goes by the host at all. */
+function asksHost(chain: Chain): boolean {
+  if (chain.serverNames.length > 0) return true;
+  const domains = chain.kind === 'tcp' ? [] : routesOf(chain).flatMap(({ virtualHost }) => domainsOf(virtualHost));
+  return domains.some((domain) => domain !== '*');
 }
 
 /** Whether traffic for a host leaves by a cluster that it is not believed to use. */

@@ -1,5 +1,5 @@
 import type { HttpChain } from './chains.ts';
-import { type JsonObject, objectAt, objectsAt, textAt } from './json.ts';
+import { type JsonObject, listAt, objectAt, objectsAt, textAt } from './json.ts';
 
 /** One route, with what it takes from its virtual host. */
 export interface Route {
@@ -40,9 +40,12 @@ function retriesOf(action: JsonObject, virtualHost: JsonObject): number {
 
 /** How well a virtual host fits a host name; 0: not at all. Envoy takes the exact one, else the longest wildcard. */
 export function fitOf(virtualHost: JsonObject, host: string): number {
-  const domains = virtualHost['domains'];
-  const fits = (Array.isArray(domains) ? domains : []).map((domain) => fitOfDomain(String(domain).toLowerCase(), host));
-  return Math.max(0, ...fits);
+  return Math.max(0, ...domainsOf(virtualHost).map((domain) => fitOfDomain(domain, host)));
+}
+
+/** In small letters. */
+export function domainsOf(virtualHost: JsonObject): string[] {
+  return listAt(virtualHost, 'domains').map((domain) => String(domain).toLowerCase());
 }
 
 function fitOfDomain(domain: string, host: string): number {

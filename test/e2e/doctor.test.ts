@@ -486,6 +486,12 @@ describe('what the mesh itself hides', () => {
     expect(worries(await doctorReport([url], { host: 'nobody.lab.test' }))).toEqual(['host-unknown']);
   });
 
+  it('a proxy that goes by no host is not blamed for a catch-all', async () => {
+    const report = await doctorReport([urlOf(await startWith(configOf('observe')))], { host: 'any.lab.test' });
+    expect(worries(report)).toEqual([]);
+    expect(report.hostClusters.map(({ cluster, isMeant }) => [cluster, isMeant])).toEqual([['app', true]]);
+  });
+
   it('three layers that retry, and a hop that keeps the key of the one before', async () => {
     const urls: string[] = [];
     let next = upstreams.addresses;
