@@ -165,6 +165,14 @@ it('lets the runtime be changed where nothing of the config does', () => {
   expect(layers(attached(plain, plan('observe')))).toBeUndefined();
 });
 
+it('says that the runtime cannot be changed where there is no admin interface', () => {
+  const remarkOf = (text: string) => /# (Lets .*)/.exec(attached(text, plan('observe', { samplePercent: 100 })))?.[1];
+  expect(remarkOf(plain.replace(/^admin:.*(\n .*)*/m, ''))).toBe(
+    'Lets `runtime_modify` be heard, once there is an `admin` interface: this config has none.',
+  );
+  expect(remarkOf(plain)).toBe('Lets `runtime_modify` be heard.');
+});
+
 describe('a config that cannot be attached to', () => {
   it('is not told at length: a file that is no YAML at all', () => {
     expect(problems('a: [\n'.repeat(100))).toHaveLength(5);

@@ -131,7 +131,11 @@ function addCluster(document: Document, { cluster }: Parts): void {
 function allowRuntimeChanges(document: Document): void {
   const path = ['layered_runtime', 'layers'];
   const layers = document.getIn(path, true);
-  const ours = remark(flowMap({ name: 'admin', admin_layer: flowMap({}) }), 'Lets `runtime_modify` be heard.');
+  const unheard = document.hasIn(['admin', 'address'])
+    ? ''
+    : ', once there is an `admin` interface: this config has none';
+  const words = `Lets \`runtime_modify\` be heard${unheard}.`;
+  const ours = remark(flowMap({ name: 'admin', admin_layer: flowMap({}) }), words);
   if (!isMap(document.get('layered_runtime'))) document.delete('layered_runtime');
   if (!isSeq(layers)) document.setIn(path, blockSeq([ours]));
   else if (!layers.items.some((layer) => isMap(layer) && layer.has('admin_layer'))) layers.items.push(ours);
