@@ -12,3 +12,6 @@ export function endWith(exit: (code: number) => void, wrongArguments: number): (
     throw error;
   };
 }
+
+/** Istio's default. */
+export const istioRootNamespace = 'istio-system';

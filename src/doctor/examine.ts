@@ -49,6 +49,8 @@ export interface Examined {
   host: string | undefined;
   /** Whether the proxies are given in the order of a call. */
   chain: boolean;
+  /** Istio's; of files that are not applied yet. */
+  rootNamespace: string;
   /** Findings that are left out. */
   ignored: readonly FindingId[];
 }
@@ -78,7 +80,7 @@ const uses: Record<FactKind, string> = {
 };
 
 /** Looks at everything that was given. */
-export function examine({ proxies: given, files, host, chain, ignored }: Examined): Report {
+export function examine({ proxies: given, files, host, chain, rootNamespace, ignored }: Examined): Report {
   const all = [...given, ...files.flatMap(({ proxies }) => proxies)];
   const proxies = all.flatMap((facts) => (facts.config === undefined ? [] : [proxyOf(facts, facts.config)]));
   const findings = [
@@ -89,7 +91,13 @@ export function examine({ proxies: given, files, host, chain, ignored }: Examine
       ]),
     ),
     ...(chain ? joined('', checkCallChain(proxies)) : []),
-    ...joined('', examineManifests(files.flatMap(({ manifests }) => manifests))),
+    ...joined(
+      '',
+      examineManifests(
+        files.flatMap(({ manifests }) => manifests),
+        rootNamespace,
+      ),
+    ),
   ];
   return {
     findings: worstFirst(findings.filter(({ id }) => !ignored.includes(id))),

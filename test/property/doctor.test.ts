@@ -41,7 +41,7 @@ function spoilt(value: unknown, path: readonly number[], with_: unknown): unknow
 }
 
 const steps = fc.array(fc.nat(40), { minLength: 1, maxLength: 14 });
-const rest = { host: 'pay.example.com', chain: true, ignored: [] };
+const rest = { host: 'pay.example.com', chain: true, rootNamespace: 'istio-system', ignored: [] };
 
 it('of a config dump with anything in any place', () => {
   fc.assert(

@@ -18,7 +18,7 @@ export async function runDoctor(
   const err: string[] = [];
   const code = await doctor(
     targets,
-    { timeout: '10s', ...flags },
+    { timeout: '10s', rootNamespace: 'istio-system', ...flags },
     {
       out: (line) => void out.push(line),
       err: (line) => void err.push(line),

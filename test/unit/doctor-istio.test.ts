@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { runAttach } from '../support/attach.ts';
 import { hidden, objectsOf, onlyItsNamespace, shown } from '../support/istio/hidden-service.ts';
 import { doctorReport, runDoctor, worries } from '../support/run-doctor.ts';
 
@@ -50,6 +51,14 @@ describe('a Service of Sidelight', () => {
     const ofMesh = objectsOf({ name: '', scope: '--mesh', sidecars: [onlyItsNamespace('others')] });
     expect(worries(await yaml(ofMesh))).toEqual(['service-hidden']);
   });
+});
+
+it('another root namespace is as good, if it is told', async () => {
+  const flags = ['--to', 'waypoint', '--mesh', '--root-namespace', 'mesh'];
+  const found = async (given: object) =>
+    worries(JSON.parse((await runDoctor(['-'], { ...given, json: true }, runAttach(...flags))).out));
+  expect(await found({})).toEqual(['waypoint-class-namespace']);
+  expect(await found({ rootNamespace: 'mesh' })).toEqual([]);
 });
 
 it('a Gateway of another class is no waypoint', async () => {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { append, endWith } from '../command-line.ts';
+import { append, endWith, istioRootNamespace } from '../command-line.ts';
 import type { AttachFlags } from './flags.ts';
 import { wrongArguments } from './run.ts';
 
@@ -24,7 +24,7 @@ export function addAttach(program: Command, exit: (code: number) => void, run: (
     .option('--profile <profile>', 'observe (access log), full (and tags), or tag (tags alone)', 'observe')
     .option('--namespace <name>', "Istio: the EnvoyFilter's namespace, whose proxies are meant")
     .option('--mesh', 'Istio: all namespaces')
-    .option('--root-namespace <name>', 'Istio: where --mesh puts it', 'istio-system')
+    .option('--root-namespace <name>', 'Istio: where --mesh puts it', istioRootNamespace)
     .option('--selector <labels>', 'only pods with all of these: app=cart,tier=web')
     .option('--gateway <name>', 'a Gateway of the Gateway API; of a waypoint: waypoint')
     .option('--port <port>', "only this port: the Service's, on the inbound side the container's")

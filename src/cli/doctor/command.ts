@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { append, endWith } from '../command-line.ts';
+import { append, endWith, istioRootNamespace } from '../command-line.ts';
 import { type DoctorFlags, defaultTimeout } from './options.ts';
 import { exitCodes } from './run.ts';
 
@@ -21,6 +21,7 @@ export function addDoctor(
     .option('--server-info <file>', file('/server_info'), append)
     .option('--host <name>', 'which cluster carried the traffic for this host')
     .option('--chain', 'the proxies are given in the order of a call, the client first')
+    .option('--root-namespace <name>', 'Istio: whose EnvoyFilters hold for the whole mesh', istioRootNamespace)
     .option('--ignore <id>', 'leave a finding out; may be repeated', append)
     .option('--timeout <time>', 'how long one answer may take', defaultTimeout)
     .option('--json', 'print one JSON object')

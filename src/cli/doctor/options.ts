@@ -17,6 +17,8 @@ export interface DoctorOptions {
   host: string | undefined;
   /** The proxies are given in the order of a call. */
   chain: boolean;
+  /** Istio's. */
+  rootNamespace: string;
   ignored: readonly FindingId[];
   /** For one answer of an admin interface. */
   timeoutMs: number;
@@ -32,6 +34,7 @@ export interface DoctorFlags {
   serverInfo?: readonly string[];
   host?: string;
   chain?: true;
+  rootNamespace: string;
   ignore?: readonly string[];
   timeout: string;
   json?: true;
@@ -53,6 +56,7 @@ export function parseDoctor(
     problems.push(`--timeout: found ${shortText(flags.timeout)}: expected a duration above 0 such as 500ms or 10s`);
   }
   if (flags.host === '') problems.push('--host: found "": expected a host name, with or without a port');
+  if (flags.rootNamespace === '') problems.push('--root-namespace: found "": expected the name of a namespace');
   const ignored = (flags.ignore ?? []).flatMap((id) => knownId(id) ?? (problems.push(wrongId(id)), []));
   const files = filesOf(flags);
   const fromStdin = [...yamlFiles, ...files.flatMap((one) => Object.values(one))].filter((file) => file === '-');
@@ -61,8 +65,15 @@ export function parseDoctor(
     problems.push('nothing to look at: expected URL… of admin interfaces, FILE.yaml…, or --config-dump FILE');
   }
   if (problems.length > 0 || timeoutMs === undefined) return { ok: false, problems };
-  const { host, chain, json } = flags;
-  const rest = { host: host?.toLowerCase(), chain: chain === true, ignored, timeoutMs, json: json === true };
+  const { host, chain, json, rootNamespace } = flags;
+  const rest = {
+    host: host?.toLowerCase(),
+    chain: chain === true,
+    rootNamespace,
+    ignored,
+    timeoutMs,
+    json: json === true,
+  };
   return { ok: true, options: { urls, yamlFiles, proxyFiles: files, ...rest } };
 }
 

@@ -1,8 +1,13 @@
 import { type JsonObject, objectAt, objectsAt, textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
 
-/** Istio's own: what is there holds for the whole mesh. */
-export const rootNamespace = 'istio-system';
+/** What is looked at together: the objects of all files. */
+export interface Mesh {
+  manifests: readonly Manifest[];
+  filters: readonly EnvoyFilter[];
+  /** What is there holds for every namespace. */
+  rootNamespace: string;
+}
 
 /** One entry of `configPatches`. */
 export interface Patch {

@@ -9,7 +9,7 @@ import type { ProxyFinding } from '../finding.ts';
 import { textAt } from '../json.ts';
 import { proxyOf } from '../proxy.ts';
 import type { Manifest } from '../read/yaml.ts';
-import { type EnvoyFilter, envoyFiltersOf, type Patch } from './envoy-filter.ts';
+import { type EnvoyFilter, envoyFiltersOf, type Mesh, type Patch } from './envoy-filter.ts';
 import { checkEverywhere } from './mesh.ts';
 import { patchedChains } from './patched-chain.ts';
 import { clusterNamesIn } from './values.ts';
@@ -20,8 +20,9 @@ import { checkWaypoint } from './waypoint.ts';
 const partChecks = [checkExtProcs, checkOrder, checkLogs, checkKey, checkProfiles, checkOurClusters, checkAuthority];
 
 /** Looks at the EnvoyFilters of all files together: the parts of one attachment may be spread over several. */
-export function examineManifests(manifests: readonly Manifest[]): ProxyFinding[] {
+export function examineManifests(manifests: readonly Manifest[], rootNamespace: string): ProxyFinding[] {
   const filters = envoyFiltersOf(manifests);
+  const mesh: Mesh = { manifests, filters, rootNamespace };
   const parts = patchedChains(filters).flatMap(({ config, placeOf }) => {
     const proxy = proxyOf({ name: '' }, config);
     const found = partChecks.flatMap((check) => check(proxy));
@@ -29,9 +30,9 @@ export function examineManifests(manifests: readonly Manifest[]): ProxyFinding[]
   });
   return [
     ...ours(filters).flatMap((filter) => [
-      ...checkWaypoint(filter, filters, manifests),
-      ...checkEverywhere(filter),
-      ...checkVisibility(filter, manifests),
+      ...checkWaypoint(filter, mesh),
+      ...checkEverywhere(filter, mesh),
+      ...checkVisibility(filter, mesh),
     ]),
     // A name that is wrong in a patch was told with its patch.
     ...parts.filter(({ id }) => id !== 'default-filter-name'),

@@ -1,14 +1,14 @@
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
 import { findTyped, textAt } from '../json.ts';
-import { type EnvoyFilter, hasSelector, isInListener, type Patch, rootNamespace } from './envoy-filter.ts';
+import { type EnvoyFilter, hasSelector, isInListener, type Mesh, type Patch } from './envoy-filter.ts';
 import { calledHosts, callersIn, serviceOfHost } from './values.ts';
 
 /** What goes wrong with an EnvoyFilter wherever it lands. */
-export function checkEverywhere(filter: EnvoyFilter): ProxyFinding[] {
+export function checkEverywhere(filter: EnvoyFilter, { rootNamespace }: Mesh): ProxyFinding[] {
   return filter.patches.flatMap((patch) => [
     ...plainName(patch),
     ...afterRouter(patch),
-    ...inboundEverywhere(filter, patch),
+    ...inboundEverywhere(filter, patch, rootNamespace),
   ]);
 }
 
@@ -34,7 +34,7 @@ function afterRouter({ where, applyTo, operation, match }: Patch): ProxyFinding[
 }
 
 /** A filter on the inbound side of every pod is also on that of the service's own. */
-function inboundEverywhere(filter: EnvoyFilter, patch: Patch): ProxyFinding[] {
+function inboundEverywhere(filter: EnvoyFilter, patch: Patch, rootNamespace: string): ProxyFinding[] {
   const { targets, namespace } = filter;
   const { where, context, value } = patch;
   const isInbound = context === 'SIDECAR_INBOUND' || context === 'ANY';

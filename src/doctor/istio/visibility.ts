@@ -1,7 +1,7 @@
 import { finding, type ProxyFinding } from '../finding.ts';
 import { type JsonObject, listAt, objectAt, objectsAt, textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
-import { type EnvoyFilter, rootNamespace } from './envoy-filter.ts';
+import type { EnvoyFilter, Mesh } from './envoy-filter.ts';
 import { calledHosts, serviceOfHost } from './values.ts';
 
 /*
@@ -10,15 +10,17 @@ import { calledHosts, serviceOfHost } from './values.ts';
  */
 
 /** Says where the sidecars that a filter is for do not know a service that it sends to. */
-export function checkVisibility(filter: EnvoyFilter, manifests: readonly Manifest[]): ProxyFinding[] {
+export function checkVisibility(filter: EnvoyFilter, mesh: Mesh): ProxyFinding[] {
   const { where, namespace, targets, patches } = filter;
   // A Sidecar resource holds for no gateway and no waypoint.
   if (targets.length > 0) return [];
   const values = patches.filter(({ context }) => context !== 'GATEWAY').map(({ value }) => value);
-  const sidecars = sidecarsOf(filter, manifests);
+  const sidecars = sidecarsOf(filter, mesh);
+  // The mesh's default is each namespace's own.
+  const ownOf = ({ value }: Manifest) => (namespaceOf(value) === mesh.rootNamespace ? namespace : namespaceOf(value));
   return calledHosts(values).flatMap((host) => {
-    const service = serviceOf(host, manifests);
-    const reasons = [unexported(service, namespace), ...sidecars.map((one) => leftOut(one, service, namespace))];
+    const service = serviceOf(host, mesh.manifests);
+    const reasons = [unexported(service, namespace), ...sidecars.map((one) => leftOut(one, service, ownOf(one)))];
     return reasons
       .filter((reason) => reason !== undefined)
       .map((reason) => finding('service-hidden', { where, evidence: `${host} is ${reason}` }));
@@ -54,7 +56,9 @@ function unexported({ namespace, object }: Service, toNamespace: string): string
   const { kind, where, value } = object;
   const listed = kind === 'Service' ? exportAnnotation(value) : listAt(value, 'spec', 'export_to').map(String);
   const isExported = listed.some((to) => to === '*' || (to === '.' ? namespace : to) === toNamespace);
-  return listed.length === 0 || isExported ? undefined : `not exported to ${toNamespace} by ${where}, exportTo: ${listed.join(', ')}`;
+  return listed.length === 0 || isExported
+    ? undefined
+    : `not exported to ${toNamespace} by ${where}, exportTo: ${listed.join(', ')}`;
 }
 
 function exportAnnotation(value: JsonObject): string[] {
@@ -63,7 +67,7 @@ function exportAnnotation(value: JsonObject): string[] {
 }
 
 /** The `Sidecar`s that hold for sidecars of a filter: for all of them, or for some. */
-function sidecarsOf({ namespace, selector }: EnvoyFilter, manifests: readonly Manifest[]): Manifest[] {
+function sidecarsOf({ namespace, selector }: EnvoyFilter, { manifests, rootNamespace }: Mesh): Manifest[] {
   const all = manifests.filter(({ kind }) => kind === 'Sidecar');
   const inReach = all.filter(({ value }) => namespace === rootNamespace || namespaceOf(value) === namespace);
   const fitting = inReach.filter(
@@ -90,11 +94,9 @@ function isWithin(labels: JsonObject, others: JsonObject): boolean {
   return Object.entries(labels).every(([name, label]) => others[name] === label);
 }
 
-/** The egress hosts of a `Sidecar`, where a service is not among them. */
-function leftOut({ where, value }: Manifest, { host, namespace }: Service, toNamespace: string): string | undefined {
+/** The egress hosts of a `Sidecar`, where a service is not among them; `own` is what `.` means there. */
+function leftOut({ where, value }: Manifest, { host, namespace }: Service, own: string): string | undefined {
   const listed = objectsAt(value, 'spec', 'egress').flatMap((listener) => listAt(listener, 'hosts').map(String));
-  // The mesh's default is each namespace's own.
-  const own = namespaceOf(value) === rootNamespace ? toNamespace : namespaceOf(value);
   const isListed = listed.some((entry) => {
     const [inNamespace = '', name = ''] = entry.split('/', 2);
     const fits = name === '*' || name === host || (name.startsWith('*.') && host.endsWith(name.slice(1)));

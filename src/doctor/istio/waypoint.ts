@@ -1,7 +1,7 @@
 import { finding, findingIf, type ProxyFinding } from '../finding.ts';
 import { textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
-import { type EnvoyFilter, hasSelector, isInListener, type Patch, rootNamespace } from './envoy-filter.ts';
+import { type EnvoyFilter, hasSelector, isInListener, type Mesh, type Patch } from './envoy-filter.ts';
 import { calledHosts, serviceOfHost } from './values.ts';
 
 /*
@@ -15,13 +15,10 @@ const waypointClass = 'istio-waypoint';
 const referenced = 'envoyfilter.istio.io/referenced-services';
 
 /** What goes wrong with an EnvoyFilter that is meant for waypoints; nothing where it is not. */
-export function checkWaypoint(
-  filter: EnvoyFilter,
-  all: readonly EnvoyFilter[],
-  manifests: readonly Manifest[],
-): ProxyFinding[] {
+export function checkWaypoint(filter: EnvoyFilter, mesh: Mesh): ProxyFinding[] {
+  const { manifests, filters, rootNamespace } = mesh;
   return [
-    ...targets(filter),
+    ...targets(filter, rootNamespace),
     ...(isForWaypoint(filter, manifests)
       ? [
           ...selection(filter),
@@ -30,7 +27,7 @@ export function checkWaypoint(
             ...clusterPatch(patch),
             ...routePatch(patch, manifests),
           ]),
-          ...references(filter, all),
+          ...references(filter, filters),
         ]
       : []),
   ];
@@ -50,14 +47,14 @@ function isForWaypoint({ targets: all, patches }: EnvoyFilter, manifests: readon
   return gateways.length > 0 && patches.some(({ context }) => context !== 'GATEWAY');
 }
 
-function targets({ targets: all, where, namespace }: EnvoyFilter): ProxyFinding[] {
+function targets({ targets: all, where, namespace }: EnvoyFilter, rootNamespace: string): ProxyFinding[] {
   const wrong = all.filter(({ kind }) => kind === 'Service' || kind === 'ServiceEntry');
   const classes = all.filter(({ kind }) => kind === 'GatewayClass');
   return [
     ...wrong.map(({ kind, name }) => finding('waypoint-target', { where, evidence: `targetRefs: ${kind} ${name}` })),
     ...findingIf(classes.length > 0 && namespace !== rootNamespace, 'waypoint-class-namespace', {
       where,
-      evidence: `targetRefs: GatewayClass ${classes[0]?.name}, namespace: ${namespace}`,
+      evidence: `targetRefs: GatewayClass ${classes[0]?.name}, namespace: ${namespace}, root namespace: ${rootNamespace}`,
     }),
   ];
 }
