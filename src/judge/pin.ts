@@ -77,7 +77,7 @@ export function listedSinceMs({ listed }: ClusterView, endpoint: Pick<Endpoint, 
 }
 
 /** Why a view can judge nothing; `undefined`: it can. */
-function blindness(view: ClusterView, nowMs: number): PinUnknownReason | undefined {
+export function blindness(view: ClusterView, nowMs: number): PinUnknownReason | undefined {
   if (!view.sameAsProxy) return 'other_resolver';
   if (view.firstAnswerMs === undefined || view.lastAnswerMs === undefined) return 'no_answer_yet';
   return isStale(view, nowMs) ? 'source_stale' : undefined;

@@ -1,8 +1,7 @@
 import type { SelfMetrics } from '../../../emit/metrics/self-metrics.ts';
 import type { Series } from '../../../emit/metrics/series.ts';
 import { metrics } from '../../../emit/names.ts';
-import type { ClusterView } from '../../../model/view.ts';
-import { isStale } from '../../../model/view.ts';
+import { blindness } from '../../../judge/pin.ts';
 import { reportersAnswer } from '../answers.ts';
 import { type Rooms, reporterQuietMs } from '../build-rooms.ts';
 
@@ -65,13 +64,6 @@ function countPins(board: ReturnType<Rooms['recorder']['board']>) {
     if (verdict.reason !== undefined) unknown[verdict.reason] = (unknown[verdict.reason] ?? 0) + 1;
   }
   return { counts, unknown };
-}
-
-/** Why a source's word cannot be gone by; `undefined`: it can. */
-function blindness(view: ClusterView, nowMs: number): 'no_answer_yet' | 'source_stale' | 'other_resolver' | undefined {
-  if (view.lastAnswerMs === undefined) return 'no_answer_yet';
-  if (isStale(view, nowMs)) return 'source_stale';
-  return view.sameAsProxy ? undefined : 'other_resolver';
 }
 
 function selfView({ scope }: SelfMetrics) {
