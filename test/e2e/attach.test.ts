@@ -92,7 +92,7 @@ describe('the kill switch', () => {
     const load = (async () => {
       while (!ended.signal.aborted) answers.push((await client.request('/')).status);
     })();
-    const streams = () => envoy.admin.stat('http.http.ext_proc.streams_started');
+    const streams = () => envoy.admin.stat('http.http.ext_proc.sidelight.streams_started');
     await until('streams', async () => (await sidelight.metric('sidelight_self_tag_duration_seconds_count')) > 20);
 
     await envoy.admin.setRuntime({ 'sidelight.tag_percent': '0', 'sidelight.log_percent': '0' });

@@ -80,9 +80,9 @@ describe('observability mode, in which Envoy waits for no answer', () => {
     expect(line?.sidelight).toBeNull();
     expect(scene.arrived[0]?.headers['traceparent']).toBe(headers.traceparent);
     expect(exchange?.span).toMatchObject({ traceId: caller.traceId, parentSpanId: caller.spanId });
-    expect(stats.get('http.http.ext_proc.stream_msgs_sent')).toBe(2);
-    expect(stats.get('http.http.ext_proc.stream_msgs_received')).toBe(0);
-    expect(stats.get('http.http.ext_proc.streams_failed')).toBe(0);
+    expect(stats.get('http.http.ext_proc.sidelight.stream_msgs_sent')).toBe(2);
+    expect(stats.get('http.http.ext_proc.sidelight.stream_msgs_received')).toBe(0);
+    expect(stats.get('http.http.ext_proc.sidelight.streams_failed')).toBe(0);
     const open = () => scene.sidelight.metric('sidelight_self_streams', { stream: 'ext_proc' });
     await until('the stream to be closed', async () => (await open()) === 0);
   });

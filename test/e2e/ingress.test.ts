@@ -189,7 +189,7 @@ test('a stream that is ended with OK lets its request go on: no tags, no error, 
   expect(status).toBe(200);
   expect(headers).not.toHaveProperty('x-sidelight-pin');
   expect(ingress.events).toMatchObject({ 'refused ext_proc too_many_streams': 1 });
-  expect(await envoy.admin.stat('http.http.ext_proc.message_timeouts')).toBe(0);
+  expect(await envoy.admin.stat('http.http.ext_proc.sidelight.message_timeouts')).toBe(0);
 });
 
 test.each(['BUFFERED', 'STREAMED', 'FULL_DUPLEX_STREAMED'])(

@@ -280,7 +280,7 @@ describe('without an answer the client gets what the upstream sent, with no inte
     const client = cleanup.use(http1Client(envoy.port('http')));
     const { status, headers } = await client.request('/');
     expect([status, ours(headers), (await envoy.lines(1))[0]?.sidelight]).toEqual([200, [], null]);
-    expect(await envoy.admin.stat('http.http.ext_proc.failure_mode_allowed')).toBe(1);
+    expect(await envoy.admin.stat('http.http.ext_proc.sidelight.failure_mode_allowed')).toBe(1);
   });
 
   it('when the service is slower than the message timeout', async () => {
@@ -296,6 +296,6 @@ describe('without an answer the client gets what the upstream sent, with no inte
     const client = cleanup.use(http1Client(envoy.port('http')));
     const { status, headers } = await client.request('/');
     expect([status, ours(headers), (await envoy.lines(1))[0]?.sidelight]).toEqual([200, [], null]);
-    expect(await envoy.admin.stat('http.http.ext_proc.message_timeouts')).toBe(1);
+    expect(await envoy.admin.stat('http.http.ext_proc.sidelight.message_timeouts')).toBe(1);
   });
 });

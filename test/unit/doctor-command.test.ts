@@ -94,14 +94,18 @@ describe('what is read', () => {
   it('ext_proc filters of others count where Envoy counts them as ours, and nowhere else', async () => {
     const theirs =
       '{"name":"mine","typed_config":{"@type":"a.ExternalProcessor"}},{"name":"mine.too","typed_config":{"@type":"a.ExternalProcessor","stat_prefix":"too"}},';
-    const dump = dumpOf('full', (text) => text.replace('"http_filters":[', `"http_filters":[${theirs}`));
-    const evidence = async (stats: string) => {
-      const report = await doctorReport([], { configDump: [fileOf(dump)], stats: [fileOf(`${stats}\na: 0\n`)] });
+    const withTheirs = (text: string) => text.replace('"http_filters":[', `"http_filters":[${theirs}`);
+    const older = (text: string) => withTheirs(text).replace('"stat_prefix":"sidelight",', '');
+    const evidence = async (stats: string, change = withTheirs) => {
+      const files = { configDump: [fileOf(dumpOf('full', change))], stats: [fileOf(`${stats}\na: 0\n`)] };
+      const report = await doctorReport([], files);
       return report.findings.filter(({ id }) => id === 'failed-open').map((one) => one.evidence);
     };
-    const ours = 'http.http.ext_proc.failure_mode_allowed';
-    expect(await evidence(`${ours}: 0\nhttp.http.ext_proc.too.failure_mode_allowed: 4`)).toEqual([]);
-    expect(await evidence(`${ours}: 4`)).toEqual([
+    const ours = 'http.http.ext_proc.sidelight.failure_mode_allowed';
+    const shared = 'http.http.ext_proc.failure_mode_allowed';
+    expect(await evidence(`${ours}: 0\n${shared}: 4`)).toEqual([]);
+    expect(await evidence(`${shared}: 0\nhttp.http.ext_proc.too.failure_mode_allowed: 4`, older)).toEqual([]);
+    expect(await evidence(`${shared}: 4`, older)).toEqual([
       'failure_mode_allowed: 4 of streams_started: 0; message_timeouts: 0; counted together with mine',
     ]);
   });
@@ -110,7 +114,11 @@ describe('what is read', () => {
     const closed = dumpOf('full', (text) => text.replace('"failure_mode_allow":true,', '').replace('shop-1', 'shop-2'));
     const report = await doctorReport([], {
       configDump: [fileOf(dumpOf('full')), fileOf(closed)],
-      stats: [fileOf('http.http.ext_proc.failure_mode_allowed: 4\nhttp.http.ext_proc.streams_started: 9\na: 0\n')],
+      stats: [
+        fileOf(
+          'http.http.ext_proc.sidelight.failure_mode_allowed: 4\nhttp.http.ext_proc.sidelight.streams_started: 9\na: 0\n',
+        ),
+      ],
     });
     expect(report.exitCode).toBe(2);
     expect(report.findings.map(({ id, proxy, evidence }) => [id, proxy, evidence])).toEqual([
