@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClusterTally } from '../../src/emit/tally/cluster-tally.ts';
 import { History } from '../../src/emit/tally/history.ts';
@@ -76,15 +77,34 @@ describe('the last 15 minutes', () => {
     tally.exchange(judged(), nowMs);
     const laterMs = nowMs + 15 * 60_000;
     expect(tally.rows(laterMs - 10_000)[0]?.recent.ok).toBe(1);
-    expect(tally.rows(laterMs)[0]).toMatchObject({ recent: {}, total: { ok: 1 } });
-    expect(tally.rows(laterMs + 24 * 60 * 60_000)[0]?.recent).toEqual({});
+    for (const atMs of [laterMs, laterMs + 24 * 60 * 60_000]) {
+      const { recent, total } = tally.rows(atMs)[0] ?? {};
+      expect([recent, total?.ok]).toEqual([{}, 1]);
+    }
+  });
+
+  it('and the totals are what was counted, whenever it was', () => {
+    const pauses = fc.array(fc.oneof(fc.nat(12_000), fc.nat(1_200_000)), { minLength: 1, maxLength: 60 });
+    fc.assert(
+      fc.property(pauses, (all) => {
+        const tally = new ClusterTally(10);
+        let atMs = nowMs;
+        const times = all.map((pauseMs) => (atMs += pauseMs));
+        for (const timeMs of times) tally.exchange(judged(), timeMs);
+        const fromMs = Math.floor(atMs / 10_000 - 89) * 10_000;
+        const { recent, total } = tally.rows(atMs)[0] ?? {};
+        expect([recent?.ok, total?.ok]).toEqual([times.filter((timeMs) => timeMs >= fromMs).length, times.length]);
+      }),
+    );
   });
 
   it('go on in the newest step when the clock is set back', () => {
     const history = new History(nowMs);
-    for (const atMs of [nowMs, nowMs - 3_600_000])
-      for (const { numbers, from } of history.rows(atMs)) numbers[from] = 1;
-    expect(history.trend(nowMs - 3_600_000).points.at(-1)?.counted).toBe(1);
+    for (const atMs of [nowMs, nowMs - 3_600_000]) {
+      const { numbers, from } = history.row(atMs);
+      numbers[from] = (numbers[from] ?? 0) + 1;
+    }
+    expect(history.trend(nowMs - 3_600_000).points.at(-1)?.counted).toBe(2);
   });
 
   it('are told of the clusters that are asked for alone', () => {

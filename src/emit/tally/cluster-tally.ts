@@ -7,7 +7,6 @@ import {
   type CountsRow,
   countAttempt,
   countExchange,
-  countsLength,
   countTagged,
   readCounts,
   type Trend,
@@ -40,7 +39,6 @@ interface Entry {
   cluster: string | undefined;
   reporterKind: ReporterKind;
   lastMs: number;
-  total: CountsRow;
   history: History;
 }
 
@@ -56,27 +54,26 @@ export class ClusterTally {
   exchange(judged: JudgedExchange, nowMs: number): void {
     const { exchange, verdict } = judged;
     const { kind } = exchange.reporter;
-    const own = this.#rows(exchange.cluster, kind, nowMs);
-    for (const row of own) countExchange(row, judged);
+    const own = this.#row(exchange.cluster, kind, nowMs);
+    countExchange(own, judged);
     exchange.attempts.forEach(({ cluster = exchange.cluster }, index) => {
-      const rows = cluster === exchange.cluster ? own : this.#rows(cluster, kind, nowMs);
-      const result = verdict.attempts[index]?.result ?? 'failed';
-      for (const row of rows) countAttempt(row, result, verdict.hedged);
+      const row = cluster === exchange.cluster ? own : this.#row(cluster, kind, nowMs);
+      countAttempt(row, verdict.attempts[index]?.result ?? 'failed', verdict.hedged);
     });
   }
 
   tagged({ facts, tags }: TaggedResponse, nowMs: number): void {
-    for (const row of this.#rows(facts.cluster, facts.reporter.kind, nowMs)) countTagged(row, tags.retried);
+    countTagged(this.#row(facts.cluster, facts.reporter.kind, nowMs), tags.retried);
   }
 
   /** Every cluster, the one heard of last first. */
   rows(nowMs: number): ClusterRow[] {
-    return Array.from(this.#entries.values(), ({ cluster, reporterKind, lastMs, total, history }) => ({
+    return Array.from(this.#entries.values(), ({ cluster, reporterKind, lastMs, history }) => ({
       cluster,
       reporterKind,
       lastMs,
-      total: readCounts(total),
-      recent: readCounts(history.sum(nowMs)),
+      total: readCounts(history.total(nowMs)),
+      recent: readCounts(history.recent(nowMs)),
     }));
   }
 
@@ -92,15 +89,14 @@ export class ClusterTally {
       }));
   }
 
-  #rows(cluster: string | undefined, reporterKind: ReporterKind, nowMs: number): CountsRow[] {
+  #row(cluster: string | undefined, reporterKind: ReporterKind, nowMs: number): CountsRow {
     const key = `${reporterKind}\n${cluster ?? ''}`;
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      const total = { numbers: new Float64Array(countsLength), from: 0 };
-      entry = { cluster, reporterKind, lastMs: nowMs, total, history: new History(nowMs) };
+      entry = { cluster, reporterKind, lastMs: nowMs, history: new History(nowMs) };
       this.#entries.set(key, entry);
     }
     entry.lastMs = nowMs;
-    return [entry.total, ...entry.history.rows(nowMs)];
+    return entry.history.row(nowMs);
   }
 }

@@ -5,11 +5,16 @@ export const bucketMs = 10_000;
 /** 15 minutes. */
 const bucketCount = 90;
 
-/** The counts of the last 15 minutes of one cluster, in steps of ten seconds. 11 kB, whatever is counted. */
+/**
+ * The counts of one cluster: of the last 15 minutes in steps of ten seconds, and of all time. 11 kB, whatever is counted.
+ * What happens is written once, into the newest step; sums are of steps that are over.
+ */
 export class History {
   readonly #numbers = new Uint32Array(countsLength * bucketCount);
-  /** All steps together, kept up so that a reader need not add up thousands of numbers a second. */
-  readonly #sum: CountsRow = { numbers: new Float64Array(countsLength), from: 0 };
+  /** The steps that are over, so that a reader need not add up thousands of numbers a second. */
+  readonly #over = new Float64Array(countsLength);
+  /** What is longer ago. */
+  readonly #past = new Float64Array(countsLength);
   /** Number of the newest step, since the epoch. */
   #newest: number;
 
@@ -17,16 +22,24 @@ export class History {
     this.#newest = stepOf(nowMs);
   }
 
-  /** Where to count what happens now: in each of them. */
-  rows(nowMs: number): [CountsRow, CountsRow] {
+  /** Where to count what happens now. */
+  row(nowMs: number): CountsRow {
     this.#advance(nowMs);
-    return [this.#sum, this.#rowOf(this.#newest)];
+    return this.#rowOf(this.#newest);
   }
 
-  /** All of it in one row. */
-  sum(nowMs: number): CountsRow {
-    this.#advance(nowMs);
-    return this.#sum;
+  /** The last 15 minutes in one row. */
+  recent(nowMs: number): CountsRow {
+    const numbers = this.#over.slice();
+    add(numbers, this.row(nowMs), 1);
+    return { numbers, from: 0 };
+  }
+
+  /** All that was ever counted in one row. */
+  total(nowMs: number): CountsRow {
+    const numbers = this.#past.slice();
+    add(numbers, this.recent(nowMs), 1);
+    return { numbers, from: 0 };
   }
 
   /** Oldest first; the last one is not over yet. */
@@ -44,15 +57,23 @@ export class History {
   /** Empties the steps that time has passed over. A clock that was set back goes on in the newest. */
   #advance(nowMs: number): void {
     const step = stepOf(nowMs);
+    if (step <= this.#newest) return;
+    add(this.#over, this.#rowOf(this.#newest), 1);
     const passed = Math.min(bucketCount, step - this.#newest);
     for (let back = 0; back < passed; back += 1) this.#empty(this.#rowOf(step - back));
-    this.#newest = Math.max(this.#newest, step);
+    this.#newest = step;
   }
 
-  #empty({ numbers, from }: CountsRow): void {
-    const sum = this.#sum.numbers;
-    for (let place = 0; place < countsLength; place += 1) sum[place] = (sum[place] ?? 0) - (numbers[from + place] ?? 0);
-    numbers.fill(0, from, from + countsLength);
+  #empty(row: CountsRow): void {
+    add(this.#over, row, -1);
+    add(this.#past, row, 1);
+    row.numbers.fill(0, row.from, row.from + countsLength);
+  }
+}
+
+function add(sum: Float64Array, { numbers, from }: CountsRow, times: 1 | -1): void {
+  for (let place = 0; place < countsLength; place += 1) {
+    sum[place] = (sum[place] ?? 0) + times * (numbers[from + place] ?? 0);
   }
 }
 
