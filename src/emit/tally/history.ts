@@ -30,16 +30,12 @@ export class History {
 
   /** The last 15 minutes in one row. */
   recent(nowMs: number): CountsRow {
-    const numbers = this.#over.slice();
-    add(numbers, this.row(nowMs), 1);
-    return { numbers, from: 0 };
+    return sumOf(this.row(nowMs), this.#over);
   }
 
   /** All that was ever counted in one row. */
   total(nowMs: number): CountsRow {
-    const numbers = this.#past.slice();
-    add(numbers, this.recent(nowMs), 1);
-    return { numbers, from: 0 };
+    return sumOf(this.recent(nowMs), this.#past);
   }
 
   /** Oldest first; the last one is not over yet. */
@@ -69,6 +65,13 @@ export class History {
     add(this.#past, row, 1);
     row.numbers.fill(0, row.from, row.from + countsLength);
   }
+}
+
+/** In a row of its own. */
+function sumOf(row: CountsRow, more: Float64Array): CountsRow {
+  const numbers = more.slice();
+  add(numbers, row, 1);
+  return { numbers, from: 0 };
 }
 
 function add(sum: Float64Array, { numbers, from }: CountsRow, times: 1 | -1): void {
