@@ -35,6 +35,16 @@ export interface EnvoyFilter {
   patches: readonly Patch[];
 }
 
+/** The namespace that an object is in. */
+export function namespaceOf(object: JsonObject): string {
+  return textAt(object, 'metadata', 'namespace') || 'default';
+}
+
+/** The labels that an EnvoyFilter or a `Sidecar` chooses its proxies by; empty: it does not. */
+export function selectorOf(object: JsonObject): JsonObject {
+  return objectAt(object, 'spec', 'workload_selector', 'labels');
+}
+
 /** Reads the EnvoyFilters among the objects of a file. */
 export function envoyFiltersOf(manifests: readonly Manifest[]): EnvoyFilter[] {
   return manifests.filter(({ kind }) => kind === 'EnvoyFilter').map(envoyFilterOf);
@@ -46,10 +56,10 @@ function envoyFilterOf({ where, value }: Manifest): EnvoyFilter {
   const targets = [...objectsAt(spec, 'target_refs'), ...(Object.keys(target).length === 0 ? [] : [target])];
   return {
     where,
-    namespace: textAt(value, 'metadata', 'namespace') || 'default',
+    namespace: namespaceOf(value),
     annotations: objectAt(value, 'metadata', 'annotations'),
     targets: targets.map((one) => ({ kind: textAt(one, 'kind'), name: textAt(one, 'name') })),
-    selector: objectAt(spec, 'workload_selector', 'labels'),
+    selector: selectorOf(value),
     priority: Number(spec['priority'] ?? 0),
     patches: objectsAt(spec, 'config_patches').map((patch, index) => patchOf(patch, `${where}, patch ${index + 1}`)),
   };

@@ -1,7 +1,7 @@
 import { finding, type ProxyFinding } from '../finding.ts';
-import { type JsonObject, listAt, objectAt, objectsAt, textAt } from '../json.ts';
+import { type JsonObject, listAt, objectsAt, textAt } from '../json.ts';
 import type { Manifest } from '../read/yaml.ts';
-import type { EnvoyFilter, Mesh } from './envoy-filter.ts';
+import { type EnvoyFilter, type Mesh, namespaceOf, selectorOf } from './envoy-filter.ts';
 import { calledHosts, serviceOfHost } from './values.ts';
 
 /*
@@ -46,10 +46,6 @@ function serviceOf(host: string, manifests: readonly Manifest[]): Service {
   return { host, namespace: named?.namespace ?? (object && namespaceOf(object.value)), object };
 }
 
-function namespaceOf(value: JsonObject): string {
-  return textAt(value, 'metadata', 'namespace') || 'default';
-}
-
 /** What a Service or ServiceEntry says of who may see it, where that leaves a namespace out. */
 function unexported({ namespace, object }: Service, toNamespace: string): string | undefined {
   if (object === undefined) return undefined;
@@ -71,18 +67,14 @@ function sidecarsOf({ namespace, selector }: EnvoyFilter, { manifests, rootNames
   const all = manifests.filter(({ kind }) => kind === 'Sidecar');
   const inReach = all.filter(({ value }) => namespace === rootNamespace || namespaceOf(value) === namespace);
   const fitting = inReach.filter(
-    ({ value }) => isWithin(labelsOf(value), selector) || isWithin(selector, labelsOf(value)),
+    ({ value }) => isWithin(selectorOf(value), selector) || isWithin(selector, selectorOf(value)),
   );
   // One for these workloads comes before the namespace's, which comes before the mesh's.
-  const own = fitting.filter(({ value }) => !isEmpty(labelsOf(value)) && isWithin(labelsOf(value), selector));
+  const own = fitting.filter(({ value }) => !isEmpty(selectorOf(value)) && isWithin(selectorOf(value), selector));
   if (own.length > 0) return own;
-  if (fitting.some(({ value }) => isEmpty(labelsOf(value)))) return fitting;
-  const ofMesh = all.filter(({ value }) => namespaceOf(value) === rootNamespace && isEmpty(labelsOf(value)));
+  if (fitting.some(({ value }) => isEmpty(selectorOf(value)))) return fitting;
+  const ofMesh = all.filter(({ value }) => namespaceOf(value) === rootNamespace && isEmpty(selectorOf(value)));
   return [...fitting, ...ofMesh];
-}
-
-function labelsOf(sidecar: JsonObject): JsonObject {
-  return objectAt(sidecar, 'spec', 'workload_selector', 'labels');
 }
 
 function isEmpty(labels: JsonObject): boolean {

@@ -18,6 +18,7 @@ metadata: { name: ${name}, namespace: ${namespace} }
 spec: { ${spec} }
 `;
 const egress = (...hosts: string[]) => `egress: [{ hosts: ${JSON.stringify(hosts)} }]`;
+
 interface Case {
   name: string;
   sidecars?: readonly string[];
